@@ -56,7 +56,7 @@ export class Classifier {
   scratch(most) {
     const { core, grams, orders, sizes: [least, largest] } = this, points = most + 2, n = points * orders, slots = Math.max(64, 2 ** (32 - Math.clz32(2 * n - 1)));
     return core.c.Grams({
-      words: grams.words, chars_least: least, chars_most: largest, across: grams.across ? 1 : 0, log_counts: grams.log_counts ? 1 : 0, points: core.space("u32", points),
+      words: grams.words, chars_least: least, chars_most: largest, across: grams.across ? 1 : 0, log_counts: grams.log_counts ? 1 : 0, apart: grams.apart ? 1 : 0, points: core.space("u32", points),
       starts: core.space("i64", points + 1), words_at: core.space("u64", 3 * points), keys: core.space("u64", n), counts: core.space("i32", n), slots: core.space("u64", slots), entries: core.space("i32", slots),
     });
   }
@@ -120,16 +120,14 @@ export class Classifier {
     const [column, sign] = nColumns === 1 && labels.length === 2 && !several ? [0, k === 1 ? 1 : -1] : [k, 1];
     return core.scope(() => {
       const { content } = this.encode([text]), bytes = core.part(content, 0, content.n - 1), room = (bytes.n + 2) * this.orders;
-      const [keys, begins, ends] = [core.space("u64", room), core.space("i64", room), core.space("i64", room)];
-      const n = core.c.grams_locate(this.scratch(content.n), bytes, keys, begins, ends), own = core.view(keys), from = Array.from(core.view(core.part(begins, 0, n)), Number), to = Array.from(core.view(core.part(ends, 0, n)), Number);
+      const [keys, begins, ends] = [core.space("u64", room), core.space("i64", room), core.space("i64", room)], shares = core.space("f64", room);
+      const n = core.c.grams_locate(this.scratch(content.n), bytes, keys, begins, ends, shares), own = core.view(keys), from = Array.from(core.view(core.part(begins, 0, n)), Number), to = Array.from(core.view(core.part(ends, 0, n)), Number);
       const places = new Map();
       for (let o = 0; o < n; o++) places.set(own[o], [...(places.get(own[o]) ?? []), o]);
-      const value = (count) => (this.grams.log_counts ? 1 + Math.log(count) : 1);
-      let squares = 0, total = 0;
-      for (const at of places.values()) squares += value(at.length) ** 2;
-      const marks = new Float64Array(bytes.n + 1), raw = core.view(bytes).slice(), named = new Map(), decoder = new TextDecoder();
+      let total = 0;
+      const values = core.view(shares), marks = new Float64Array(bytes.n + 1), raw = core.view(bytes).slice(), named = new Map(), decoder = new TextDecoder();
       for (const [key, at] of places) {
-        const part = (sign * this.weight(Number(key >> 32n), column) * value(at.length)) / (Math.sqrt(squares) || 1);
+        const part = sign * this.weight(Number(key >> 32n), column) * values[at[0]] * at.length;
         if (!part) continue;
         total += part;
         for (const o of at) {

@@ -14,8 +14,10 @@ from epigram.classify import evaluate
 from epigram.classify.explain import explain_text
 from epigram.classify.model import probabilities_of
 from epigram.classify.selection import Selection, candidates_for, folds_of
+from epigram.classify.training import fit_columns, log_count_ratios, scaled
 from epigram.errors import DataWarning, InputError, ModelFileError
-from tests.reference.grams import keys_of, values_of
+from epigram.features.grams import GramSpec, learn_grams
+from tests.reference.grams import values_of
 
 POSITIVE, NEGATIVE = ["good", "great", "fine", "lovely", "superb"], ["bad", "poor", "awful", "dull", "boring"]
 FILLER = [
@@ -66,8 +68,7 @@ def test_scores_are_those_of_the_reference(classifier: TextClassifier) -> None:
     model, spec = classifier.model_, classifier.model_.spec
     by_print = {p: k for k, p in enumerate(model.prints.tolist())}
     for text in ("A good film, truly.", "", "dull dull dull", "グッド good"):
-        counts = keys_of(spec.prepare(text), spec.words, spec.chars, spec.across)
-        values = values_of(counts, spec.log_counts)
+        values = values_of(text, spec)
         wanted = float(model.bias[0])
         for key, value in values.items():
             if key >> 32 in by_print:
@@ -140,6 +141,22 @@ def test_pruning_keeps_the_number_asked_for() -> None:
     classifier = TextClassifier(words=2, l2=0.03, max_features=20).fit(texts, labels)
     assert len(classifier.model_.weights) == 20
     assert classifier.score(texts, labels) > 0.8
+
+
+@pytest.mark.parametrize("scale", ["idf", "ratios", "none"])
+def test_factors_are_part_of_the_weights(scale: str) -> None:
+    texts, labels = reviews(200)
+    spec, is_in = GramSpec(words=1), np.array([[label == "pos"] for label in labels])
+    _, rows = learn_grams(texts, spec)
+    seen = np.bincount(rows.ids, minlength=rows.n_columns)
+    factors = {
+        "idf": (1 + np.log((1 + len(texts)) / (1 + seen))) / 6,
+        "ratios": log_count_ratios(rows, is_in[:, 0]),
+        "none": np.ones(rows.n_columns),
+    }[scale]
+    wanted = fit_columns(scaled(rows, factors), is_in, 0.001, 0.03).scores(scaled(rows, factors))[:, 0]
+    found = TextClassifier(words=1, l1=0.001, l2=0.03, scale=scale, bits=0, max_features=0).fit(texts, labels)
+    assert found.decision_function(texts) == pytest.approx(wanted, abs=0.02 * np.abs(wanted).max())
 
 
 def test_small_models_have_few_weights() -> None:

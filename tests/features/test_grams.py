@@ -23,14 +23,19 @@ SPECS = st.builds(
     lowercase=st.booleans(),
     normalise=st.just(""),
     log_counts=st.booleans(),
+    apart=st.booleans(),
 )
 
 
 @given(TEXT, SPECS)
 def test_ngrams_are_those_of_the_reference(text: str, spec: GramSpec) -> None:
     wanted = keys_of(text, spec.words, spec.chars, spec.across, spec.lowercase)
-    keys, begins, ends, content = locate_grams(text, spec)
+    keys, begins, ends, shares, content = locate_grams(text, spec)
     assert Counter(keys.tolist()) == wanted
+    values = Counter[int]()
+    for key, share in zip(keys.tolist(), shares.tolist(), strict=True):
+        values[key] += share
+    assert values == pytest.approx(values_of(text, spec))
     assert ((begins >= 0) & (begins <= ends) & (ends <= len(content))).all()
 
 
@@ -39,10 +44,9 @@ def test_rows_are_values_over_the_norm_of_all_ngrams(texts: list[str], spec: Gra
     table, rows = learn_grams(texts, spec, min_count=1)
     keys = table.fingerprints
     for k, text in enumerate(texts):
-        counts = keys_of(text, spec.words, spec.chars, spec.across, spec.lowercase)
         at = slice(rows.ptr[k], rows.ptr[k + 1])
         found = dict(zip(keys[rows.ids[at]].tolist(), rows.values[at].tolist(), strict=True))
-        assert found == pytest.approx(values_of(counts, spec.log_counts), rel=1e-6)
+        assert found == pytest.approx(values_of(text, spec), rel=1e-6)
 
 
 def test_only_ngrams_of_several_texts_are_learnt_and_the_norm_counts_the_others() -> None:
@@ -74,7 +78,8 @@ def test_invalid_bytes_are_replacement_characters() -> None:
     spec = GramSpec(words=1, normalise="")
     raw = np.frombuffer(b"a\xff \xe6\xbc b", dtype=np.uint8)
     keys, begins, ends = np.empty(40, np.uint64), np.empty(40, np.int64), np.empty(40, np.int64)
-    n = bindings.grams_locate(spec.scratch(np.array([0, len(raw)])), raw, keys, begins, ends)
+    scratch = spec.scratch(np.array([0, len(raw)]))
+    n = bindings.grams_locate(scratch, raw, keys, begins, ends, np.empty(40))
     replaced = "a\ufffd \ufffd\ufffd b"
     assert Counter(keys[:n].tolist()) == keys_of(replaced, 1, None, True)
 

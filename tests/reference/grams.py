@@ -6,6 +6,8 @@ import math
 import unicodedata
 from collections import Counter
 
+from epigram.features.grams import GramSpec
+
 MASK = (1 << 64) - 1
 BASE = 0x9E3779B97F4A7C15
 OF_CHARS, OF_WORDS = 0x632BE59BD9B4E019, 0x8CB92BA72F3D8DD7
@@ -90,8 +92,15 @@ def keys_of(
     return out
 
 
-def values_of(counts: Counter[int], log_counts: bool) -> dict[int, float]:
-    """Values of a row: 1 or 1 + log count, over the l2 norm."""
-    raw = {key: 1.0 + math.log(n) if log_counts else 1.0 for key, n in counts.items()}
-    norm = math.sqrt(sum(value * value for value in raw.values()))
-    return {key: value / norm for key, value in raw.items()}
+def values_of(text: str, spec: GramSpec) -> dict[int, float]:
+    """Values of a row: 1 or 1 + log count, over the l2 norm of all n-grams, or of words and characters apart."""
+    parts = [(spec.words, spec.chars)]
+    if spec.apart:
+        parts = [(spec.words, None), (0, spec.chars)]
+    out: dict[int, float] = {}
+    for words, chars in parts:
+        counts = keys_of(text, words, chars, spec.across, spec.lowercase)
+        raw = {key: 1.0 + math.log(n) if spec.log_counts else 1.0 for key, n in counts.items()}
+        norm = math.sqrt(len(parts) * sum(value * value for value in raw.values()))
+        out |= {key: value / norm for key, value in raw.items()}
+    return out

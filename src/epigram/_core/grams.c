@@ -130,8 +130,27 @@ static inline void take_words(Grams *g, i64 n, Output *out, u8 locate) {
     }
 }
 
-/* The different n-grams of a text in g->keys and g->counts; returns their number. */
-static i64 collect(Grams *g, const u8 *bytes, i64 begin, i64 end) {
+static inline f64 value_of(const Grams *g, i64 k) {
+    return g->log_counts && g->counts[k] > 1 ? 1.0 + log((f64)g->counts[k]) : 1.0;
+}
+
+/* 1 / the l2 norm of the values of n-grams begin .. end - 1 of the text at hand. */
+static f64 inverse_norm(const Grams *g, i64 begin, i64 end) {
+    f64 sum = g->log_counts ? 0.0 : (f64)(end - begin);
+    for (i64 k = begin; g->log_counts && k < end; k++) {
+        f64 v = value_of(g, k);
+        sum += v * v;
+    }
+    return end > begin ? 1.0 / sqrt(sum) : 0.0;
+}
+
+/* n-grams of a text in g->keys and g->counts: the first n_first are scaled by scales[0], the others by scales[1]. */
+typedef struct {
+    i64 n, n_first, mask;
+    f64 scales[2];
+} Row;
+
+static Row collect(Grams *g, const u8 *bytes, i64 begin, i64 end) {
     Output out = {0};
     i64 n = read_points(g, bytes, begin, end), slots = 64;
     i64 orders = g->words + (g->chars_most ? g->chars_most - g->chars_least + 1 : 0);
@@ -139,8 +158,17 @@ static i64 collect(Grams *g, const u8 *bytes, i64 begin, i64 end) {
     out.mask = slots - 1;
     memset(g->slots, 0, (size_t)slots * sizeof(u64));
     if (g->words) take_words(g, n, &out, 0);
+    i64 n_words = out.n;
     if (g->chars_most) take_chars(g, n, &out, 0);
-    return out.n;
+    i64 n_first = g->apart ? n_words : out.n;
+    f64 share = g->apart ? sqrt(0.5) : 1.0;
+    return (Row){out.n, n_first, out.mask,
+                 {share * inverse_norm(g, 0, n_first), share * inverse_norm(g, n_first, out.n)}};
+}
+
+/* The value of n-gram k of a row. */
+static inline f64 scaled_value(const Grams *g, const Row *row, i64 k) {
+    return row->scales[k >= row->n_first] * value_of(g, k);
 }
 
 i64 grams_list(Grams *g, i64 n_bytes, const u8 *bytes, i64 n_texts, const i64 *text_ptr, i64 room, u64 *keys,
@@ -148,7 +176,7 @@ i64 grams_list(Grams *g, i64 n_bytes, const u8 *bytes, i64 n_texts, const i64 *t
     (void)n_bytes;
     i64 n = 0;
     for (i64 t = 0; t < n_texts; t++) {
-        i64 found = collect(g, bytes, text_ptr[t], text_ptr[t + 1]);
+        i64 found = collect(g, bytes, text_ptr[t], text_ptr[t + 1]).n;
         if (n + found > room) return t;
         memcpy(keys + n, g->keys, (size_t)found * sizeof(u64));
         out_ptr[t + 1] = n += found;
@@ -156,11 +184,18 @@ i64 grams_list(Grams *g, i64 n_bytes, const u8 *bytes, i64 n_texts, const i64 *t
     return n_texts;
 }
 
-i64 grams_locate(Grams *g, i64 n_bytes, const u8 *bytes, i64 room, u64 *keys, i64 *begins, i64 *ends) {
+i64 grams_locate(Grams *g, i64 n_bytes, const u8 *bytes, i64 room, u64 *keys, i64 *begins, i64 *ends, f64 *shares) {
+    Row row = collect(g, bytes, 0, n_bytes);
     Output out = {0, room, 0, keys, begins, ends};
     i64 n = read_points(g, bytes, 0, n_bytes);
     if (g->words) take_words(g, n, &out, 1);
     if (g->chars_most) take_chars(g, n, &out, 1);
+    for (i64 j = 0; j < out.n && j < room; j++) {
+        i64 s = (i64)(keys[j] & (u64)row.mask);
+        while (g->slots[s] != 0 && g->slots[s] != keys[j]) s = (s + 1) & row.mask;
+        i64 k = g->slots[s] ? g->entries[s] : -1;
+        shares[j] = k < 0 ? 0.0 : scaled_value(g, &row, k) / g->counts[k];
+    }
     return out.n;
 }
 
@@ -174,33 +209,19 @@ i64 grams_met_before(i64 n, u64 *keys, i64 n_bits, u64 *bits) {
     return kept;
 }
 
-static inline f64 value_of(const Grams *g, i64 k) { return g->log_counts ? 1.0 + log((f64)g->counts[k]) : 1.0; }
-
-/* 1 / the l2 norm of the values of the n-grams at hand. */
-static f64 inverse_norm(const Grams *g, i64 n) {
-    f64 sum = 0.0;
-    if (!g->log_counts) return n ? 1.0 / sqrt((f64)n) : 0.0;
-    for (i64 k = 0; k < n; k++) {
-        f64 v = g->counts[k] == 1 ? 1.0 : value_of(g, k);
-        sum += v * v;
-    }
-    return n ? 1.0 / sqrt(sum) : 0.0;
-}
-
 i64 grams_encode(Grams *g, i64 n_bytes, const u8 *bytes, i64 n_texts, const i64 *text_ptr, i64 n_table, const u64 *table,
                  i64 room, i32 *ids, f32 *values, i64 *out_ptr) {
     (void)n_bytes;
     i64 n = 0;
     for (i64 t = 0; t < n_texts; t++) {
-        i64 found = collect(g, bytes, text_ptr[t], text_ptr[t + 1]);
-        if (n + found > room) return t;
-        f64 scale = inverse_norm(g, found);
-        for (i64 k = 0; k < found; k++) {
+        Row row = collect(g, bytes, text_ptr[t], text_ptr[t + 1]);
+        if (n + row.n > room) return t;
+        for (i64 k = 0; k < row.n; k++) {
             i64 s = (i64)(g->keys[k] & (u64)(n_table - 1));
             while (table[2 * s] != 0 && table[2 * s] != g->keys[k]) s = (s + 1) & (n_table - 1);
             if (table[2 * s] == 0) continue;
             ids[n] = (i32)table[2 * s + 1];
-            values[n++] = (f32)(scale * (g->counts[k] == 1 ? 1.0 : value_of(g, k)));
+            values[n++] = (f32)scaled_value(g, &row, k);
         }
         out_ptr[t + 1] = n;
     }
@@ -221,17 +242,16 @@ void grams_score(Grams *g, i64 n_bytes, const u8 *bytes, i64 n_texts, const i64 
                  i64 n_columns, const f64 *bias, f64 *scores) {
     (void)n_bytes, (void)n_rows, (void)n_weights;
     for (i64 t = 0; t < n_texts; t++) {
-        i64 found = collect(g, bytes, text_ptr[t], text_ptr[t + 1]);
-        f64 scale = inverse_norm(g, found), *out = scores + t * n_columns;
-        for (i64 c = 0; c < n_columns; c++) out[c] = 0.0;
-        for (i64 k = 0; k < found; k++) {
+        Row row = collect(g, bytes, text_ptr[t], text_ptr[t + 1]);
+        f64 *out = scores + t * n_columns;
+        for (i64 c = 0; c < n_columns; c++) out[c] = bias[c];
+        for (i64 k = 0; k < row.n; k++) {
             u32 print = (u32)(g->keys[k] >> 32);
             i64 s = (i64)(print & (u64)(n_index - 1));
             while (rows[s] >= 0 && slots[s] != print) s = (s + 1) & (n_index - 1);
             if (rows[s] < 0) continue;
-            f64 value = g->counts[k] == 1 ? 1.0 : value_of(g, k);
+            f64 value = scaled_value(g, &row, k);
             for (i64 j = row_ptr[rows[s]]; j < row_ptr[rows[s] + 1]; j++) out[columns[j]] += value * weights[j];
         }
-        for (i64 c = 0; c < n_columns; c++) out[c] = bias[c] + scale * out[c];
     }
 }

@@ -20,6 +20,7 @@ typedef struct {
     i64 chars_most;
     i64 across;
     i64 log_counts;
+    i64 apart;
     i64 n_points;
     i64 n_keys;
     i64 n_slots;
@@ -37,15 +38,16 @@ typedef struct {
 i64 grams_list(Grams *grams, i64 n_bytes, const u8 bytes[n_bytes], i64 n_texts, const i64 text_ptr[n_texts + 1],
                i64 room, u64 keys[room], i64 out_ptr[n_texts + 1]);
 
-/* Every occurrence of the n-grams of one text, with the bytes where it begins and ends; returns how many. */
+/* Every occurrence of the n-grams of one text, words first: the bytes where it begins and ends, and its share of the
+ * value that grams_encode gives the n-gram; returns how many. */
 i64 grams_locate(Grams *grams, i64 n_bytes, const u8 bytes[n_bytes], i64 room, u64 keys[room], i64 begins[room],
-                 i64 ends[room]);
+                 i64 ends[room], f64 shares[room]);
 
 /* Keys that were met before, moved to the front; `bits` are a Bloom filter of one function. Returns how many. */
 i64 grams_met_before(i64 n, u64 keys[n], i64 n_bits, u64 bits[n_bits]);
 
 /* The known n-grams of each text as ids and values: 1 or 1 + log count, divided by the l2 norm over all n-grams of the
- * text, known or not. The table is that of encoding.h. Returns the number of texts that fitted. */
+ * text, known or not; with `apart`, n-grams of words and of characters have a norm of sqrt(1/2) each. The table is that of encoding.h. Returns the number of texts that fitted. */
 i64 grams_encode(Grams *grams, i64 n_bytes, const u8 bytes[n_bytes], i64 n_texts, const i64 text_ptr[n_texts + 1],
                  i64 n_table, const u64 table[2 * n_table], i64 room, i32 ids[room], f32 values[room],
                  i64 out_ptr[n_texts + 1]);

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from epigram.classify.labels import checked_texts, label_columns, weights_of_texts
-from epigram.classify.model import Changed, TextModel, prints_of, pruned
+from epigram.classify.model import Changed, prints_of, pruned, strongest
 from epigram.classify.selection import (
     STRENGTHS,
     GramChoice,
@@ -21,8 +21,8 @@ from epigram.classify.selection import (
 )
 from epigram.classify.training import (
     best_temperature,
+    factors_of,
     fit_columns,
-    log_count_ratios,
     scaled,
 )
 from epigram.classify.update import change_weights, columns_of, with_columns
@@ -35,8 +35,12 @@ from epigram.storage.settings import StoredEstimator
 
 L1_DEFAULT, L2_DEFAULT = 0.001, 0.03
 L1_ALONE = 0.05
-FILE_BYTES = 470_000
-"""Size that the weights of a file may have if ``max_features`` is not given."""
+FILE_BYTES = 495_000
+"""Size that a file may have if ``max_features`` is not given."""
+WEIGHT_BYTES = 2.1
+"""The least bytes that a weight takes in a file."""
+SHARE = 0.997
+"""Share of the sum of squared weights times texts that is kept, if ``max_features`` is not given."""
 NAMED = 40
 """N-grams of each label whose text is kept for ``inspect``."""
 FIRM = 4.0
@@ -54,7 +58,8 @@ class TextClassifier(StoredEstimator):
     words, chars, across, lowercase, weighting : n-grams, see :class:`~epigram.features.grams.GramSpec`; give
         ``words`` (0 to 3), ``chars`` (shortest, longest) or both; weighting is ``"binary"`` or ``"log"``.
     normalise : Unicode normalisation: ``"NFC"``, ``"NFKC"`` or ``""``.
-    ratios : multiply columns by naive-Bayes log-count ratios; two classes only.
+    scale : factors of columns: ``"idf"``, inverse document frequencies, ``"ratios"``, naive-Bayes log-count ratios (two
+        classes only), or ``"none"``; they become part of the weights.
     l1, l2 : strengths of ``l1 sum |w| + l2 sum w^2``. With l2 = 0, which makes small models, accuracy is lost.
     min_count : texts that an n-gram occurs in [2; 1 for less than 200 texts].
     max_features : weights that are kept, the largest by ``|w| sqrt(texts)`` [as many as fit into 0.5 MB; 0: all].
@@ -85,7 +90,7 @@ class TextClassifier(StoredEstimator):
     lowercase: bool | None = None
     weighting: str | None = None
     normalise: str = "NFC"
-    ratios: bool | None = None
+    scale: str | None = None
     l1: float | None = None
     l2: float | None = None
     min_count: int | None = None
@@ -120,7 +125,17 @@ class TextClassifier(StoredEstimator):
         l1 = self.l1 if self.l1 is not None else (L1_ALONE if self.l2 == 0.0 else L1_DEFAULT)
         candidates, strengths = self._candidates(texts, targets.shape[1])
         selection = Selection(
-            texts, targets, classes, several, weights, l1, min_count, self.budget, self.threads, callback
+            texts,
+            targets,
+            classes,
+            several,
+            weights,
+            l1,
+            min_count,
+            self.budget,
+            self.threads,
+            callback,
+            self._used,
         )
         best, chosen, temperature, reached = None, candidates[0], 1.0, None
         l2 = strengths[0] if len(strengths) == 1 else L2_DEFAULT
@@ -133,26 +148,25 @@ class TextClassifier(StoredEstimator):
             reached = agreement(held, gold, several)
         callback("all texts")
         table, rows = learn_grams(texts, chosen.spec, min_count)
-        ratios = log_count_ratios(rows, targets[:, 0]) if chosen.ratios else np.ones(rows.n_columns)
+        factors = factors_of(rows, targets, chosen.scale)
         fit = fit_columns(
-            scaled(rows, ratios) if chosen.ratios else rows, targets, l1, l2, weights, None, 0.01,
-            self.threads, self.random_state,
-        )  # fmt: skip
+            scaled(rows, factors), targets, l1, l2, weights, None, 0.01, self.threads, self.random_state
+        )
+        own = fit.weights[:-1] if factors is None else fit.weights[:-1] * factors[:, None]
         weighted = Changed(
-            prints_of(table.fingerprints), fit.weights[:-1] * ratios[:, None], fit.weights[-1].copy(),
-            seen_columns(rows).astype(np.float64),
-        )  # fmt: skip
-        self.model_ = self._prune(weighted, chosen.spec, temperature)
+            prints_of(table.fingerprints), own, fit.weights[-1].copy(), seen_columns(rows).astype(np.float64)
+        )
+        self._prune(weighted, chosen.spec, temperature)
         self.thresholds_: dict[str, float] = {}
         self.strongest_ = self._name(texts, rows, table)
         self.fit_: dict[str, Any] = {
-            "samples": len(texts), "classes": len(self.classes_), "features": len(self.model_.prints),
-            "weights": len(self.model_.weights), "words": chosen.spec.words, "chars": chosen.spec.chars,
+            "samples": len(texts), "words": chosen.spec.words, "chars": chosen.spec.chars,
             "across": chosen.spec.across, "lowercase": chosen.spec.lowercase, "log_counts": chosen.spec.log_counts,
-            "ratios": chosen.ratios, "l1": l1, "l2": l2, "temperature": temperature, "passes": fit.iterations,
+            "scale": chosen.scale, "l1": l1, "l2": l2, "temperature": temperature, "passes": fit.iterations,
             "held_out_score": reached,
             "trials": [trial.record(selection.targets, several) for trial in selection.trials.values()],
         }  # fmt: skip
+        self._shrink(weighted)
         return self
 
     def partial_fit(
@@ -186,18 +200,17 @@ class TextClassifier(StoredEstimator):
             min_count, weights, self.threads, self.random_state,
         )  # fmt: skip
         self.classes_ = columns.classes
-        self.model_ = self._prune(changed, model.spec, model.temperature)
+        self._prune(changed, model.spec, model.temperature)
         named = [name for column in self.strongest_ for name, _ in column]
         self.strongest_ = self._name(texts, rows, table, named)
-        self.fit_ |= {
-            "samples": n_before + len(texts), "classes": len(self.classes_), "features": len(self.model_.prints),
-            "weights": len(self.model_.weights),
-        }  # fmt: skip
+        self.fit_["samples"] = n_before + len(texts)
+        self._shrink(changed)
         return self
 
     def _check_settings(self) -> None:
         for name, value, known in (
             ("weighting", self.weighting, (None, "binary", "log")), ("bits", self.bits, (0, 8, 16)),
+            ("scale", self.scale, (None, "idf", "ratios", "none")),
         ):  # fmt: skip
             if value not in known:
                 raise InputError(f"{name} must be one of {', '.join(map(str, known))}, not {value!r}")
@@ -205,26 +218,43 @@ class TextClassifier(StoredEstimator):
     def _candidates(self, texts: Sequence[str], n_columns: int) -> tuple[list[GramChoice], tuple[float, ...]]:
         """Candidates and strengths that the parameters leave open."""
         strengths = STRENGTHS if self.l2 is None else (float(self.l2),)
-        if self.words is not None or self.chars is not None:
-            log = self.weighting == "log" if self.weighting else False
-            spec = GramSpec(
-                self.words or 0, self.chars, self.across, self.lowercase is not False, self.normalise, log
-            )
-            found = [GramChoice(spec, False)]
-        else:
-            found = candidates_for(texts, n_columns, self.normalise)
         single = n_columns == 1 and not self.several_
-        if self.ratios and not single:
-            raise InputError("ratios=True is for two classes")
-        wanted = single if self.ratios is None else self.ratios
-        return [GramChoice(candidate.spec, wanted) for candidate in found], strengths
+        if self.scale == "ratios" and not single:
+            raise InputError("scale='ratios' is for two classes")
+        if self.words is None and self.chars is None:
+            found = candidates_for(texts, single, self.normalise)
+            if self.scale is not None:
+                found = [GramChoice(spec, self.scale) for spec in dict.fromkeys(one.spec for one in found)]
+            return found, strengths
+        spec = GramSpec(
+            self.words or 0, self.chars, self.across, self.lowercase is not False, self.normalise,
+            self.weighting == "log", bool(self.words and self.chars),
+        )  # fmt: skip
+        scales = ["ratios"] if single else ["none", "idf"] if self.l2 is None else ["none"]
+        return [GramChoice(spec, scale) for scale in ([self.scale] if self.scale else scales)], strengths
 
-    def _prune(self, changed: Changed, spec: GramSpec, temperature: float) -> TextModel:
-        """The model of the largest weights that a file has room for."""
-        most = self.max_features
-        if most is None:
-            most = int(FILE_BYTES / (2.9 if changed.weights.shape[1] == 1 else 3.2))
-        return pruned(changed, spec, temperature, self.several_, most)
+    def _used(self, weights: Floats, counts: Floats, n_bytes: float = FILE_BYTES) -> npt.NDArray[np.bool_]:
+        """The weights to keep: ``max_features``, or as many as a file of so many bytes has room for."""
+        if self.max_features is not None:
+            return strongest(weights, counts, self.max_features)
+        each = WEIGHT_BYTES + max(0, self.bits or 32) / 8 - 1
+        return strongest(weights, counts, int(n_bytes / each), SHARE)
+
+    def _prune(
+        self, changed: Changed, spec: GramSpec, temperature: float, n_bytes: float = FILE_BYTES
+    ) -> None:
+        """Keep the largest weights as the model."""
+        used = self._used(changed.weights, changed.counts, n_bytes)
+        self.model_ = pruned(changed, spec, temperature, self.several_, used)
+
+    def _shrink(self, changed: Changed, room: float = FILE_BYTES) -> None:
+        """Keep fewer weights until the file is small enough, unless ``max_features`` is given."""
+        while self.max_features is None and (size := len(self.to_bytes())) > FILE_BYTES:
+            room *= 0.98 * FILE_BYTES / size
+            self._prune(changed, self.model_.spec, self.model_.temperature, room)
+        self.fit_ |= {
+            "classes": len(self.classes_), "features": len(self.model_.prints), "weights": len(self.model_.weights),
+        }  # fmt: skip
 
     def _name(
         self, texts: Sequence[str], rows: Rows, table: AttributeTable, named: Sequence[str] = ()
@@ -247,7 +277,7 @@ class TextClassifier(StoredEstimator):
         owners = np.unique(np.searchsorted(rows.ptr, at[first], side="right") - 1)
         names: dict[int, str] = {}
         for text in (*(texts[i] for i in owners.tolist()), *named):
-            keys, begins, ends, content = locate_grams(text, model.spec)
+            keys, begins, ends, _, content = locate_grams(text, model.spec)
             found = prints_of(keys)
             for j in np.flatnonzero(np.isin(found, wanted)).tolist():
                 names.setdefault(

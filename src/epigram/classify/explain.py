@@ -80,10 +80,8 @@ def explain_text(classifier: TextClassifier, text: str, label: Any = None) -> Te
     k = int(p.argmax()) if label is None else names.index(label)
     single = len(model.bias) == 1 and len(names) == 2
     column, sign = (0, 1.0 if k == 1 else -1.0) if single else (k, 1.0)
-    keys, begins, ends, content = locate_grams(text, model.spec)
-    distinct, at, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    values = 1.0 + np.log(counts) if model.spec.log_counts else np.ones(len(counts))
-    norm = float(np.sqrt((values**2).sum())) or 1.0
+    keys, begins, ends, shares, content = locate_grams(text, model.spec)
+    distinct, at = np.unique(keys, return_inverse=True)
     prints = prints_of(distinct)
     rows = np.minimum(np.searchsorted(model.prints, prints), max(0, len(model.prints) - 1))
     weights = np.zeros(len(distinct))
@@ -92,9 +90,10 @@ def explain_text(classifier: TextClassifier, text: str, label: Any = None) -> Te
             own = slice(int(model.row_ptr[row]), int(model.row_ptr[row + 1]))
             chosen = model.columns[own] == column
             weights[j] = float(model.weights[own][chosen].sum())
-    parts = sign * weights * values / norm
+    shares *= sign * weights[at]
+    parts = np.bincount(at, shares, len(distinct))
+    shares /= np.maximum(1, ends - begins)
     bytes_marks = np.zeros(len(content) + 1)
-    shares = (parts / counts)[at] / np.maximum(1, ends - begins)
     np.add.at(bytes_marks, begins, shares)
     np.add.at(bytes_marks, ends, -shares)
     prepared = bytes(content).decode("utf-8", "replace")

@@ -84,18 +84,39 @@ class TextModel:
         return probabilities_of(scores, self.temperature, self.several)
 
 
-def pruned(found: Changed, spec: GramSpec, temperature: float, several: bool, most: int) -> TextModel:
-    """The model of the ``most`` largest weights (0: all), by ``|w| sqrt(texts)``.
+def strongest(weights: Floats, counts: Floats, most: int, share: float = 1.0) -> npt.NDArray[np.bool_]:
+    """Which weights to keep: the ``most`` (0: all) largest by w^2 times the texts of the n-gram.
+
+    Fewer are kept if they have this share of the sum.
+
+    Examples
+    --------
+    >>> strongest(np.array([[3.0, 0.0], [-1.0, 2.0]]), np.ones(2), 2).tolist()
+    [[True, False], [False, True]]
+    """
+    size = (weights**2 * counts[:, None]).ravel()
+    found = np.flatnonzero(size)
+    if most > 0:
+        if most < len(found):
+            found = found[np.argpartition(-size[found], most - 1)[:most]]
+        order = found[np.argsort(-size[found], kind="stable")]
+        found = order[: int(np.searchsorted(np.cumsum(size[order]), share * size.sum())) + 1]
+    kept = np.zeros(len(size), dtype=np.bool_)
+    kept[found] = True
+    return kept.reshape(weights.shape)
+
+
+def pruned(
+    found: Changed, spec: GramSpec, temperature: float, several: bool, used: npt.NDArray[np.bool_]
+) -> TextModel:
+    """The model of the weights that are used.
 
     Of two n-grams with one fingerprint the stronger stays.
     """
-    w = found.weights.copy()
-    size = np.abs(w) * np.sqrt(found.counts)[:, None]
-    if 0 < most < np.count_nonzero(size):
-        w[size < np.partition(size.ravel(), -most)[-most]] = 0.0
+    w = np.where(used, found.weights, 0.0)
     kept = np.flatnonzero(w.any(axis=1))
     prints = found.prints[kept]
-    order = np.lexsort((-size[kept].max(axis=1, initial=0.0), prints))
+    order = np.lexsort((-np.abs(w[kept]).max(axis=1, initial=0.0), prints))
     order = order[np.diff(prints[order].astype(np.int64), prepend=-1) != 0]
     w, prints = w[kept[order]], prints[order]
     used = w != 0.0

@@ -21,20 +21,21 @@ from epigram.checkpoint import State, noted, piece
 from epigram.classify.training import (
     Targets,
     best_temperature,
+    factors_of,
     fit_columns,
-    log_count_ratios,
     log_loss,
     scaled,
 )
 from epigram.features.grams import GramSpec, Rows, encode_grams, learn_grams
 from epigram.protocols import Floats, Offsets
 
-STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+STRENGTHS = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 """Values of l2 that are tried, strongest first; candidates are compared under the middle ones."""
+MIDDLE = slice(1, 4)
 LONG = 500
 """Characters of a long text."""
-MOST = 20_000
-"""Texts that selection looks at; of more, evenly spaced ones."""
+MOST, LEAST, WORK = 20_000, 5_000, 1_000_000
+"""Texts that selection looks at, the fewer the more labels there are; of more, evenly spaced ones."""
 LATER = 0.5
 """Share of the budget that is left to the other folds."""
 SECONDS = 5e-8
@@ -44,10 +45,10 @@ FINAL = 3.0
 
 
 class GramChoice(NamedTuple):
-    """N-grams, and whether their columns are multiplied by naive-Bayes ratios."""
+    """N-grams, and the factors of their columns: ``ratios``, ``idf`` or ``none``."""
 
     spec: GramSpec
-    ratios: bool
+    scale: str
 
 
 @dataclass
@@ -71,7 +72,7 @@ class CandidateTrial:
         gold, s = targets[np.concatenate(self.rows)], np.concatenate(self.scores)
         return {
             "words": spec.words, "chars": spec.chars, "across": spec.across, "lowercase": spec.lowercase,
-            "log_counts": spec.log_counts, "ratios": self.candidate.ratios, "l2": self.l2,
+            "log_counts": spec.log_counts, "scale": self.candidate.scale, "l2": self.l2,
             "held_out": len(s), "score": round(agreement(s, gold, several), 5),
         }  # fmt: skip
 
@@ -86,22 +87,33 @@ def agreement(scores: Floats, gold: Targets, several: bool) -> float:
     return float(np.mean(gold[np.arange(len(gold)), scores.argmax(axis=1)]))
 
 
-def candidates_for(texts: Sequence[str], n_columns: int, normalise: str = "NFC") -> list[GramChoice]:
-    """Candidates for texts of this length and number of classes, the most promising first."""
+def candidates_for(texts: Sequence[str], single: bool, normalise: str = "NFC") -> list[GramChoice]:
+    """Candidates for texts of this length, with two classes or more, the most promising first."""
     length = sum(map(len, texts)) / max(1, len(texts))
 
-    def spec(words: int, chars: tuple[int, int] | None, across: bool, lowercase: bool, log: bool) -> GramSpec:
-        return GramSpec(words, chars, across, lowercase, normalise, log)
+    def choice(
+        scale: str, words: int, chars: tuple[int, int] | None, across: bool = False, lowercase: bool = True
+    ) -> GramChoice:
+        return GramChoice(
+            GramSpec(words, chars, across, lowercase, normalise, True, chars is not None), scale
+        )
 
-    short = [
-        spec(2, (2, 6), True, True, False), spec(2, (2, 6), True, False, True), spec(3, (1, 5), True, False, False),
-        spec(1, (1, 5), False, False, True), spec(2, None, True, True, True),
+    if length > LONG:
+        return [
+            choice("ratios" if single else "none", 2, (2, 5), lowercase=False), choice("idf", 2, (2, 5)),
+            choice("none", 2, None, lowercase=False), choice("idf", 2, None),
+        ]  # fmt: skip
+    inside = GramSpec(1, (1, 5), False, False, normalise, True)
+    if single:
+        across = GramSpec(2, (2, 6), True, True, normalise, False)
+        return [
+            GramChoice(across, "ratios"), choice("ratios", 2, (2, 5)), GramChoice(across, "idf"),
+            choice("idf", 2, (2, 5)), GramChoice(inside, "none"), GramChoice(inside, "idf"),
+        ]  # fmt: skip
+    return [
+        choice("idf", 2, (2, 5)), choice("idf", 2, (2, 6), across=True, lowercase=False), GramChoice(inside, "idf"),
+        choice("none", 2, (2, 5)), choice("idf", 2, None),
     ]  # fmt: skip
-    long = [
-        spec(2, None, True, False, True), spec(2, None, True, True, True), spec(1, (1, 5), False, False, True),
-        spec(2, (2, 6), True, True, True),
-    ]  # fmt: skip
-    return [GramChoice(each, n_columns == 1) for each in (long if length > LONG else short)]
 
 
 def folds_of(texts: Sequence[str], classes: npt.NDArray[np.integer], n_folds: int) -> npt.NDArray[np.int64]:
@@ -136,13 +148,16 @@ class Selection:
         budget: float = 60.0,
         threads: int = 1,
         progress: Callable[[str], object] = lambda said: False,
+        used: Callable[[Floats, Floats], npt.NDArray[np.bool_]] | None = None,
     ) -> None:
-        step = -(-len(texts) // MOST)
+        most = min(MOST, max(LEAST, WORK // targets.shape[1]))
+        step = -(-len(texts) // most)
         chosen = np.arange(0, len(texts), step)
         self.texts = [texts[i] for i in chosen.tolist()]
         self.targets, self.several = targets[chosen], several
         self.sample_weight = None if sample_weight is None else sample_weight[chosen]
         self.l1, self.min_count, self.threads, self.progress = l1, min_count, threads, progress
+        self._used = used
         self.n_folds, self._n_texts = 5, len(texts)
         self.folds = folds_of(self.texts, classes[chosen], self.n_folds)
         self._budget, self._began, self._stopped = budget, time.process_time(), False
@@ -153,7 +168,7 @@ class Selection:
         self, candidates: Sequence[GramChoice], strengths: Sequence[float] = STRENGTHS
     ) -> CandidateTrial | None:
         """Try candidates; return the best trial, None where there is nothing to hold out."""
-        middle = strengths[1:4] if len(strengths) > 3 else strengths
+        middle = strengths[MIDDLE] if len(strengths) > 3 else strengths
         first = int(self.folds[0]) if len(self.folds) else 0
         for k, candidate in enumerate(candidates):
             self._try(candidate, first, middle, 1.0 if k == 0 else LATER, must=k == 0)
@@ -162,13 +177,15 @@ class Selection:
         ]
         near = {}
         for candidate in finalists:
-            if met := self._of(candidate):
+            met, tried = self._of(candidate), set(middle)
+            while met and len(candidates) * len(strengths) > 1:  # else one fold is enough for the temperature
                 best = max(met, key=self.quality).l2
                 near[candidate] = [s for s in strengths if 0.2 * best <= s <= 5.0 * best]
-                if len(candidates) * len(strengths) == 1:
-                    near = {}  # nothing to choose: one fold is enough for the temperature
+                if tried.issuperset(near[candidate]):
                     break
-                self._try(candidate, first, [s for s in near[candidate] if s not in middle])
+                self._try(candidate, first, [s for s in near[candidate] if s not in tried])
+                tried.update(near[candidate])
+                met = self._of(candidate)
         for fold in (fold for fold in range(self.n_folds) if fold != first):
             for candidate, wanted in near.items():
                 self._try(candidate, fold, wanted)
@@ -242,24 +259,27 @@ class Selection:
         must: bool,
     ) -> State:
         """Held-out scores under each l2 (none if the budget is too small), and the cost of a fit."""
+        began = time.process_time()
         table, rows = learn_grams([self.texts[i] for i in train.tolist()], candidate.spec, self.min_count)
         n_values, cost, scores = len(rows.ids), 0.0, list[Floats]()
         if must or self._has_time(n_values, len(strengths), share):
             unseen = encode_grams([self.texts[i] for i in held.tolist()], candidate.spec, table)
             gold = self.targets[train]
-            if candidate.ratios:
-                ratios = log_count_ratios(rows, gold[:, 0])
-                rows, unseen = scaled(rows, ratios), scaled(unseen, ratios)
+            factors, counts = factors_of(rows, gold, candidate.scale), seen_columns(rows).astype(np.float64)
+            rows, unseen = scaled(rows, factors), scaled(unseen, factors)
+            if factors is not None:
+                counts *= factors**2
             weights = None if self.sample_weight is None else self.sample_weight[train]
             fit = None
             for l2 in strengths:
                 if fit is not None and must and not self._has_time(n_values, 1, share):
                     break
-                began = time.process_time()
                 fit = fit_columns(rows, gold, self.l1, l2, weights, fit, 0.03, self.threads)
+                if self._used is not None:  # as in the model that will be saved
+                    fit.weights[:-1][~self._used(fit.weights[:-1], counts)] = 0.0
                 scores.append(fit.scores(unseen))
-                spent = noted("CPU seconds", lambda: time.process_time() - began)  # noqa: B023 - called at once
-                cost = max(cost, spent / max(1, n_values * gold.shape[1]))
+                spent = noted("CPU seconds", lambda: time.process_time() - began)
+                cost = spent / max(1, len(scores) * n_values * gold.shape[1])  # n-grams are part of it
                 if must:
                     self._cost = cost
         found = np.concatenate([np.empty((0, self.targets.shape[1])), *scores])

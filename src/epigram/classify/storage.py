@@ -19,6 +19,7 @@ from epigram.storage.schema import weights as weight_arrays
 LABEL_TYPES = {"U": str, "i": int, "f": float, "b": bool}
 GRAMS = {
     "words": int, "chars": ([int], None), "across": bool, "lowercase": bool, "normalise": str, "log_counts": bool,
+    "apart": Maybe(bool),
 }  # fmt: skip
 SCHEMA = Schema(
     {

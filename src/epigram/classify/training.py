@@ -1,8 +1,9 @@
 """Fits of text classifiers: logistic losses, elastic net, ratios (Wang and Manning 2012).
 
-With ratios, column j of the rows is multiplied by ``log((p_j / |p|) / (q_j / |q|))``: p_j and q_j are 1 + the number of
-texts of the one and of the other class with n-gram j. The ratio is multiplied into the weight afterwards. Several
-classes are one-against-rest problems, whose scores a softmax with a temperature makes probabilities.
+Columns may have factors, which are multiplied into the weights afterwards, so that prediction does not need them:
+inverse document frequencies, or for two classes the ratios ``log((p_j / |p|) / (q_j / |q|))``, where p_j and q_j are
+1 + the number of texts of the one and of the other class with n-gram j. Several classes are one-against-rest problems,
+whose scores a softmax with a temperature makes probabilities.
 """
 
 from __future__ import annotations
@@ -97,8 +98,23 @@ def log_count_ratios(rows: Rows, is_in: Targets, alpha: float = 1.0) -> Floats:
     return np.asarray(np.log(p / p.sum()) - np.log(q / q.sum()))
 
 
-def scaled(rows: Rows, factors: Floats) -> Rows:
+def inverse_frequencies(rows: Rows) -> Floats:
+    """(1 + log((1 + n) / (1 + texts))) / 6 of each column, so that usual factors are near 1."""
+    texts = np.bincount(rows.ids, minlength=rows.n_columns)
+    return np.asarray((1.0 + np.log(len(rows.ptr) / (1.0 + texts))) / 6.0)
+
+
+def factors_of(rows: Rows, targets: Targets, scale: str) -> Floats | None:
+    """Factors of columns by name: ``ratios``, ``idf``, or None for ``none``."""
+    if scale == "ratios":
+        return log_count_ratios(rows, targets[:, 0])
+    return inverse_frequencies(rows) if scale == "idf" else None
+
+
+def scaled(rows: Rows, factors: Floats | None) -> Rows:
     """Rows with each column multiplied by its factor."""
+    if factors is None:
+        return rows
     return rows._replace(values=rows.values * factors.astype(np.float32)[rows.ids])
 
 

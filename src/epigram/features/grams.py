@@ -17,7 +17,7 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.features.attributes import AttributeTable, Fingerprints, compacting
-from epigram.protocols import Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets
 
 LONGEST = 200_000
 """Characters at the head of a text that are looked at; those that follow change no answer."""
@@ -62,6 +62,7 @@ class GramSpec:
     lowercase : whether capitals are made small.
     normalise : ``NFC``, ``NFKC`` or empty: Unicode normalisation.
     log_counts : values are 1 + log count; otherwise 1.
+    apart : n-grams of words and of characters are normed by themselves, so that both have the same weight.
 
     Examples
     --------
@@ -75,6 +76,7 @@ class GramSpec:
     lowercase: bool = True
     normalise: str = "NFC"
     log_counts: bool = False
+    apart: bool = False
 
     def __post_init__(self) -> None:
         least, most = self.chars or (1, 1)
@@ -113,7 +115,7 @@ class GramSpec:
         n_slots = max(64, 1 << (2 * n_keys - 1).bit_length())
         least, most = self.chars or (0, 0)
         return bindings.Grams(
-            self.words, least, most, int(self.across), int(self.log_counts),
+            self.words, least, most, int(self.across), int(self.log_counts), int(self.apart),
             np.empty(n_points, np.uint32), np.empty(n_points + 1, np.int64), np.empty(3 * n_points, np.uint64),
             np.empty(n_keys, np.uint64), np.empty(n_keys, np.int32), np.empty(n_slots, np.uint64),
             np.empty(n_slots, np.int32),
@@ -134,18 +136,19 @@ def batches(texts: Sequence[str], most: int = BATCH) -> Iterator[Sequence[str]]:
 
 def list_grams(text: str, spec: GramSpec) -> list[str]:
     """The n-grams of a text as strings, one for every occurrence."""
-    _, begins, ends, content = locate_grams(text, spec)
+    _, begins, ends, _, content = locate_grams(text, spec)
     return [bytes(content[a:b]).decode() for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
-def locate_grams(text: str, spec: GramSpec) -> tuple[Fingerprints, Offsets, Offsets, Bytes]:
-    """Fingerprint, begin and end of every n-gram of a text in the bytes of the prepared text."""
+def locate_grams(text: str, spec: GramSpec) -> tuple[Fingerprints, Offsets, Offsets, Floats, Bytes]:
+    """Fingerprint, begin, end and share of the value of every n-gram of a text, and the prepared text."""
     content, ptr = spec.encode([text])
     content = content[:-1]
     room = (len(content) + 2) * spec.orders
-    keys, begins, ends = np.empty(room, np.uint64), np.empty(room, np.int64), np.empty(room, np.int64)
-    n = bindings.grams_locate(spec.scratch(ptr), content, keys, begins, ends)
-    return keys[:n], begins[:n], ends[:n], content
+    keys, shares = np.empty(room, np.uint64), np.empty(room)
+    begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    n = bindings.grams_locate(spec.scratch(ptr), content, keys, begins, ends, shares)
+    return keys[:n], begins[:n], ends[:n], shares[:n], content
 
 
 def learn_grams(

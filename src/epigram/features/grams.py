@@ -141,7 +141,7 @@ def list_grams(text: str, spec: GramSpec) -> list[str]:
 
 
 def locate_grams(text: str, spec: GramSpec) -> tuple[Fingerprints, Offsets, Offsets, Floats, Bytes]:
-    """Fingerprint, begin, end and share of the value of every n-gram of a text, and the prepared text."""
+    """Fingerprint, begin, end and share of value of every n-gram; the bytes of the text."""
     content, ptr = spec.encode([text])
     content = content[:-1]
     room = (len(content) + 2) * spec.orders

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -206,11 +207,15 @@ def test_pairs_are_worth_what_counting_them_one_by_one_says(seldom, monkeypatch)
     units = [units_of(line) for line in text]
     assert len(pairs.units) < len({unit for line in units for unit in line} - {""})  # one is too rare
 
+    @cache
+    def worth(a: str, b: str) -> float:
+        return pair_worth(units, a, b, WINDOW, DOUBT, 5, seldom)
+
     def wanted(line: list[str], before: list[str]) -> float:
         known = [unit for unit in units_of(line) if unit in pairs.units]
         whole = [*before, *known]
         return sum(
-            pair_worth(units, whole[a], whole[b], WINDOW, DOUBT, 5, seldom)
+            worth(whole[a], whole[b])
             for a, b in combinations(range(len(whole)), 2)
             if b - a <= WINDOW and b >= len(before)
         )

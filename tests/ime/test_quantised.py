@@ -12,7 +12,7 @@ from epigram.ime.rescoring import Rescorer
 from epigram.ime.storage import from_model_file, to_model_file
 from epigram.storage import ModelFile
 from epigram.storage.file import loads
-from epigram.storage.quantise import CODES, coded, decoded
+from epigram.storage.quantise import CODES, USED, coded, decoded
 
 KANJI = "木気機器期記基規紀既"
 
@@ -42,9 +42,9 @@ def test_a_quantised_file_has_the_same_n_grams_and_links_and_probabilities_withi
     np.testing.assert_allclose(
         small.tables.pair_logp[: full.n_words], full.tables.pair_logp[: full.n_words], rtol=1e-3
     )
-    np.testing.assert_allclose(small.tables.pair_logp, full.tables.pair_logp, atol=0.15)
-    np.testing.assert_allclose(small.tables.node_bow, full.tables.node_bow, atol=0.15)
-    assert np.unique(small.tables.pair_logp[full.n_words :]).size <= 2 * CODES
+    np.testing.assert_allclose(small.tables.pair_logp, full.tables.pair_logp, atol=0.3)
+    np.testing.assert_allclose(small.tables.node_bow, full.tables.node_bow, atol=0.3)
+    assert np.unique(small.tables.pair_logp[full.n_words :]).size <= 2 * USED
 
 
 def test_the_search_of_a_quantised_model_is_exact():

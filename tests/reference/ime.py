@@ -112,9 +112,19 @@ def fits(scorer: Scorer) -> bool:
 
 
 def pair_worth(
-    sentences: list[list[str]], one: str, two: str, window: int, doubt: float, fewest: int, most_seldom: int
+    sentences: list[list[str]],
+    one: str,
+    two: str,
+    window: int,
+    doubt: float,
+    fewest: int,
+    most_seldom: int,
+    dropped: float,
 ) -> float:
-    """What a pair of units is worth, counted by walking through sentences of units ("" for other words)."""
+    """What a pair of units is worth, counted by walking through sentences of units ("" for other words).
+
+    A pair that occurs at most ``most_seldom`` times counts as often as by chance, at most ``dropped`` times.
+    """
     seen = [[unit for unit in sentence if unit] for sentence in sentences]
     often = {unit for line in seen for unit in line if sum(line.count(unit) for line in seen) >= fewest}
     if one == two or one not in often or two not in often:
@@ -131,5 +141,6 @@ def pair_worth(
                 for end in (unit, other):
                     if end in degrees:
                         degrees[end] += 1
-    count = count if count > most_seldom else 0
-    return float(np.log((count + doubt) / (degrees[one] * degrees[two] / total + doubt)))
+    chance = degrees[one] * degrees[two] / total
+    count = count if count > most_seldom else min(chance, dropped)
+    return float(np.log((count + doubt) / (chance + doubt)))

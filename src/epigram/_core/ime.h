@@ -25,7 +25,6 @@ typedef struct {
     i64 n_pairs;
     i64 n_words;
     i64 n_classes;
-    i32 start;
     const i64 *pair_ptr; /* [n_nodes + 1] */
     const i32 *pair_word; /* [n_pairs] */
     const f32 *pair_logp; /* [n_pairs] */
@@ -36,28 +35,15 @@ typedef struct {
     const f32 *class_logp; /* [n_classes * n_classes] */
 } Trigram;
 
-/* Words that may stand in a reading of n characters. Those of the lexicon that start at i are the ranges low .. high of the
- * edges ptr[i] .. ptr[i + 1], which rise with their end and with their words. */
-typedef struct {
-    i64 n;
-    i64 n_edges;
-    i64 n_special;
-    const i64 *ptr; /* [n + 1] */
-    const i32 *end; /* [n_edges] */
-    const i32 *low; /* [n_edges] */
-    const i32 *high; /* [n_edges] */
-    const i64 *special_ptr; /* [n + 1] */
-    const i32 *special_end; /* [n_special] */
-    const f64 *special_logp; /* [n_special] */
-    const u16 *special_class; /* [n_special] */
-} Lattice;
-
-/* What a search from the end needs: the last word of each node and the node of the words before it; characters of each
- * word's reading; its surface, as bytes. */
+/* What the search needs besides: nodes as it reads them (ime_pack_nodes); the most of class_logp for each class; the last word
+ * of each node and the node of the words before it; characters of each word's reading; its surface, as bytes. */
 typedef struct {
     i64 n_nodes;
     i64 n_words;
     i64 n_bytes;
+    i64 n_classes;
+    const u64 *nodes; /* [3 * n_nodes + 3] */
+    const f32 *class_most; /* [n_classes] */
     const i32 *node_word; /* [n_nodes] */
     const i32 *node_prefix; /* [n_nodes] */
     const i32 *word_length; /* [n_words] */
@@ -83,30 +69,29 @@ u8 ime_fits(const Trigram *m, i64 n_nodes, const i64 node_pair[n_nodes]);
 void ime_prefixes(i64 n_nodes, i64 n_classes, const i64 pair_ptr[n_nodes + 1], const i64 node_pair[n_nodes],
                   i32 out[n_nodes]);
 i32 ime_step(const Trigram *m, i32 node, i32 word, f64 logp[1]);
-void ime_score_words(const Trigram *m, i64 n, const i32 words[n], f64 out[n]);
+void ime_score_words(const Trigram *m, i32 start, i64 n, const i32 words[n], f64 out[n]);
 void ime_gains(const Trigram *m, i64 n_nodes, const i32 node_depth[n_nodes], f32 out[n_nodes]);
 
-i64 ime_best(const Trigram *m, const Lattice *l, i64 n_nodes, const f32 gain[n_nodes], i64 n_words, const f32 bonus[n_words],
-             i64 n, i32 out[n], f64 scores[2]);
-i64 ime_k_best(const Trigram *m, const Lattice *l, const Backwards *b, i64 n_words, const f32 bonus[n_words], i64 n_special,
-               const u64 special_hash[n_special], const u64 special_pow[n_special], i64 k, i64 n, i64 out_ptr[k + 1],
-               i32 out_words[k * n], f64 out_score[k]);
+void ime_pack_nodes(const Trigram *m, const Readings *r, i64 n_nodes, const f32 gain[n_nodes], u64 out[3 * n_nodes + 3]);
 
 /* Units of text, and how often two of them stood near each other: those of unit a with units above it are others[ptr[a]] ..
- * others[ptr[a + 1]], which rise, and counts. degrees[a] is the number of pairs that a is in, total the sum of degrees. */
+ * others[ptr[a + 1]], which rise, and counts. degrees[a] is the number of pairs that a is in, total the sum of degrees. Pairs that
+ * stood near each other at most `dropped` times are not stored. */
 typedef struct {
     i64 n_units;
     i64 n_pairs;
     i64 window;
     f64 total;
     f64 doubt;
+    f64 dropped;
     const i64 *ptr; /* [n_units + 1] */
     const i32 *others; /* [n_pairs] */
     const u16 *counts; /* [n_pairs] */
     const f64 *degrees; /* [n_units] */
 } WordPairs;
 
-/* log((count + doubt) / (degree * degree / total + doubt)), summed over the pairs of different units of each list that are at
- * most window apart; the units before stand before every list, and pairs among themselves do not count. */
+/* log((count + doubt) / (chance + doubt)), chance = degree * degree / total, summed over the pairs of different units of each
+ * list that are at most window apart. A pair that is not stored counts as often as chance has it, at most `dropped` times. The
+ * units before stand before every list, and pairs among themselves do not count. */
 void ime_pair_scores(const WordPairs *p, i64 n_before, const i32 before[n_before], i64 n, const i64 ptr[n + 1], i64 n_all,
                      const i32 units[n_all], f64 out[n]);

@@ -31,6 +31,8 @@ typedef struct {
     f64 *unknown_logp, *special_logp, *score;
     u16 *special_class;
     u64 *hash, *pow;
+    Search search;
+    Agenda *agenda;
 } Room;
 
 typedef struct {
@@ -51,7 +53,8 @@ static u8 allocate(Room *w, i64 n, i64 n_own, i64 longest, i64 k) {
     NEW(special_end, special), NEW(special_form, special), NEW(special_own, special), NEW(special_logp, special);
     NEW(special_class, special), NEW(hash, special), NEW(pow, special);
 #undef NEW
-    return good;
+    w->agenda = search_agenda(&w->search);
+    return good && w->agenda;
 }
 
 static void release(Room *w) {
@@ -59,6 +62,8 @@ static void release(Room *w) {
                    w->unknown_end, w->unknown_form, w->unknown_logp, w->special_end, w->special_form, w->special_own,
                    w->special_logp, w->special_class, w->hash, w->pow, w->score};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) free(all[k]);
+    search_release(&w->search);
+    search_release_agenda(w->agenda);
 }
 
 /* A character in UTF-8; returns its bytes. */
@@ -234,15 +239,14 @@ static i64 without_wrong_amounts(const Reading *s, i64 found) {
 }
 
 /* The k best ways of a reading into the room; returns how many, -1 where there is no memory. */
-static i64 find_ways(const Trigram *m, i64 n_nodes, const f32 *gain, i64 n_words, const f32 *bonus, i64 k, i64 n,
-                     const Reading *s) {
-    const Room *w = &s->room;
+static i64 find_ways(const Trigram *m, Context context, i32 merged, i64 k, f64 margin, i64 n, Reading *s) {
+    Room *w = &s->room;
     i64 n_special = w->special_ptr[n];
-    Lattice l = {n, w->ptr[n], n_special, w->ptr, w->end, w->low, w->high, w->special_ptr, w->special_end, w->special_logp,
-                 w->special_class};
+    Lattice l = {n, s->chars, w->ptr, w->end, w->low, w->high, w->special_ptr, w->special_end, w->special_logp,
+                 w->special_class, merged};
     if (k == 1) {
         f64 scores[2];
-        i64 count = ime_best(m, &l, n_nodes, gain, n_words, bonus, n, w->words, scores);
+        i64 count = search_best(&w->search, m, s->b, &l, context, w->words, scores);
         if (count < 0) return -1;
         if (scores[1] >= scores[0] - 1e-6) {
             for (i64 x = 0; x < count / 2; x++) {
@@ -260,7 +264,17 @@ static i64 find_ways(const Trigram *m, i64 n_nodes, const f32 *gain, i64 n_words
     } else {
         hash_special(n, s);
     }
-    return ime_k_best(m, &l, s->b, n_words, bonus, n_special, w->hash, w->pow, k, n, w->way_ptr, w->words, w->score);
+    return search_k_best(w->agenda, m, &l, s->b, context, w->hash, w->pow, k, margin, w->way_ptr, w->words, w->score);
+}
+
+/* Asks for the words of the edges ahead of the search. */
+static void prefetch_words(const Trigram *m, const f32 *bonus, i64 n, const Room *w) {
+    for (i64 e = 0; e < w->ptr[n]; e++) {
+        __builtin_prefetch(m->pair_logp + w->low[e]);
+        __builtin_prefetch(m->pair_next + w->low[e]);
+        __builtin_prefetch(m->word_class + w->low[e]);
+        __builtin_prefetch(bonus + w->low[e]);
+    }
 }
 
 static void make_lattice(const Readings *r, const UnknownModel *u, i64 q, i64 n, const i32 *piece, Reading *s) {
@@ -274,11 +288,12 @@ static void make_lattice(const Readings *r, const UnknownModel *u, i64 q, i64 n,
 }
 
 i64 ime_engine_ways(const Readings *r, const Trigram *m, const Backwards *b, const UnknownModel *u, const OwnEdges *own,
-                    i64 n_nodes, const f32 *gain, i64 n_words, const f32 *bonus, i64 k, i64 n_inputs, const i64 *char_ptr,
-                    i64 n_input_chars, const i32 *chars, i64 n_pieces, const i32 *pieces, i64 *found, f64 *score, i64 *ptr,
-                    i64 room, i32 *word, i32 *end, i64 *text_end, i64 text_room, u8 *text) {
+                    i32 start, i64 n_words, const f32 *of_word, i64 n_recent, const u8 *recent, f64 of_recent, i64 k, f64 margin,
+                    i64 n_inputs, const i64 *char_ptr, i64 n_input_chars, const i32 *chars, i64 n_pieces, const i32 *pieces,
+                    i64 *found, f64 *score, i64 *ptr, i64 room, i32 *word, i32 *end, i64 *text_end, i64 text_room, u8 *text) {
     (void)n_input_chars;
-    Reading s = {.own = own, .b = b};
+    Context context = {start, of_word, n_recent > n_words / 8 ? recent : NULL, (f32)of_recent};
+    Reading s = {.own = own, .b = b, .room = {0}};
     i64 longest = 0, most_own = 0, n_ways = 0, count = 0, bytes = 0, failed = 0;
     for (i64 q = 0; q < n_inputs; q++) {
         longest = larger_i(longest, char_ptr[q + 1] - char_ptr[q]);
@@ -290,10 +305,10 @@ i64 ime_engine_ways(const Readings *r, const Trigram *m, const Backwards *b, con
         i64 n = char_ptr[q + 1] - char_ptr[q];
         s.chars = chars + char_ptr[q];
         make_lattice(r, u, q, n, n_pieces ? pieces + char_ptr[q] : NULL, &s);
-        found[q] = n ? find_ways(m, n_nodes, gain, n_words, bonus, k, n, &s) : 0;
-        if (found[q] > 0 && is_wrong_amount(&s, s.room.words, s.room.way_ptr[1]) && k < SPARE) {
-            found[q] = find_ways(m, n_nodes, gain, n_words, bonus, SPARE, n, &s);
-        }
+        prefetch_words(m, of_word, n, &s.room);
+        found[q] = n ? find_ways(m, context, u->katakana_class, k, margin, n, &s) : 0;
+        if (found[q] > 0 && is_wrong_amount(&s, s.room.words, s.room.way_ptr[1]))
+            found[q] = find_ways(m, context, u->katakana_class, larger_i(k, SPARE), INFINITY, n, &s);
         if (found[q] > 0) found[q] = smaller_i(k, larger_i(without_wrong_amounts(&s, found[q]), 1));
         if (found[q] < 0) failed = -1;
         for (i64 w = 0; w < found[q] && !failed; w++) {
@@ -316,10 +331,9 @@ i64 ime_engine_ways(const Readings *r, const Trigram *m, const Backwards *b, con
     return failed ? failed : n_ways;
 }
 
-/* The slot of a unit, or the hole where it would stand. */
-static inline i64 slot_of(const i64 *unit_ptr, const u8 *unit_text, i64 n_slots, const i32 *slots, const u8 *text, i64 n) {
-    u64 hash, pow;
-    hash_bytes(text, n, &hash, &pow);
+/* The slot of a unit with this hash, or the hole where it would stand. */
+static inline i64 slot_by_hash(const i64 *unit_ptr, const u8 *unit_text, i64 n_slots, const i32 *slots, const u8 *text, i64 n,
+                               u64 hash) {
     hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15ull; /* short texts differ in few bits */
     i64 at = (i64)(hash >> 32) & (n_slots - 1);
     for (; slots[at] >= 0; at = (at + 1) & (n_slots - 1)) {
@@ -327,6 +341,37 @@ static inline i64 slot_of(const i64 *unit_ptr, const u8 *unit_text, i64 n_slots,
         if (unit_ptr[slots[at] + 1] - first == n && !memcmp(unit_text + first, text, (size_t)n)) break;
     }
     return at;
+}
+
+static inline i64 slot_of(const i64 *unit_ptr, const u8 *unit_text, i64 n_slots, const i32 *slots, const u8 *text, i64 n) {
+    u64 hash, pow;
+    hash_bytes(text, n, &hash, &pow);
+    return slot_by_hash(unit_ptr, unit_text, n_slots, slots, text, n, hash);
+}
+
+i64 ime_engine_units_in(i64 n_units, const i64 *unit_ptr, i64 n_bytes, const u8 *unit_text, i64 n_slots, const i32 *slots,
+                        i64 longest, i64 n_text, const u8 *text, i32 *out) {
+    (void)n_units, (void)n_bytes;
+    i64 found = 0;
+    for (i64 i = 0, next; i < n_text; i = next) {
+        u64 hash = 0, pow = 1;
+        u8 is_unit = 0;
+        next = 0;
+        for (i64 j = i, n = 0; j < n_text && n < longest; n++) {
+            i64 from = j;
+            for (j++; j < n_text && (text[j] & 0xC0) == 0x80;) j++;
+            if (!next) next = j;
+            hash_more(text + from, j - from, &hash, &pow);
+            i32 unit = slots[slot_by_hash(unit_ptr, unit_text, n_slots, slots, text + i, j - i, hash)];
+            if (unit < 0) continue;
+            found -= is_unit;
+            out[found++] = unit;
+            is_unit = 1;
+            next = j;
+        }
+        if (!next) next = i + 1;
+    }
+    return found;
 }
 
 void ime_engine_index_units(i64 n_units, const i64 *unit_ptr, i64 n_bytes, const u8 *unit_text, i64 n_slots, i32 *slots) {
@@ -410,10 +455,10 @@ static void score_coded_stream(const CodedCharacters *m, i64 n, const i32 *strea
 }
 
 /* The gains by a model of characters, in full or in codes. */
-static u8 gains(const Backoff *full, const CodedCharacters *coded, const WordPairs *pairs, const TextUnits *t, i64 n_ways,
-                const i64 *ptr, i64 n_words, const i64 *text_end, i64 n_text, const u8 *text, f64 *out_characters,
-                f64 *out_pairs) {
-    size_t room = (size_t)(n_text + n_ways * (t->n_before + 1) + 1);
+static u8 gains(const Backoff *full, const CodedCharacters *coded, const WordPairs *pairs, const TextUnits *t, i64 n_before,
+                const i32 *before, i64 n_units_before, const i32 *units_before, i64 n_ways, const i64 *ptr, i64 n_words,
+                const i64 *text_end, i64 n_text, const u8 *text, f64 *out_characters, f64 *out_pairs) {
+    size_t room = (size_t)(n_text + n_ways * (n_before + 1) + 1);
     i32 *stream = malloc(room * sizeof *stream), *units = malloc((size_t)(n_words + 1) * sizeof *units);
     f64 *logp = malloc(room * sizeof *logp);
     i64 *unit_ptr = malloc((size_t)(n_ways + 1) * sizeof *unit_ptr), *first = malloc((size_t)(n_ways + 1) * sizeof *first);
@@ -422,7 +467,7 @@ static u8 gains(const Backoff *full, const CodedCharacters *coded, const WordPai
     const u8 *at = text;
     for (i64 w = 0; good && w < n_ways; w++) {
         unit_ptr[w] = n_units;
-        for (i64 k = 0; k < t->n_before; k++) stream[n++] = t->before[k];
+        for (i64 k = 0; k < n_before; k++) stream[n++] = before[k];
         first[w] = n;
         for (i64 x = ptr[w]; x < ptr[w + 1]; x++) {
             const u8 *stop = text + text_end[x];
@@ -437,28 +482,32 @@ static u8 gains(const Backoff *full, const CodedCharacters *coded, const WordPai
     }
     if (good) {
         unit_ptr[n_ways] = n_units;
-        first[n_ways] = n + t->n_before;
+        first[n_ways] = n + n_before;
         if (full)
             ngram_score_stream(full, n, stream, t->start, logp);
         else
             score_coded_stream(coded, n, stream, t->start, logp);
-        ime_pair_scores(pairs, t->n_units_before, t->units_before, n_ways, unit_ptr, n_units, units, out_pairs);
+        ime_pair_scores(pairs, n_units_before, units_before, n_ways, unit_ptr, n_units, units, out_pairs);
         for (i64 w = 0; w < n_ways; w++) {
             out_characters[w] = 0.0;
-            for (i64 k = first[w]; k < first[w + 1] - t->n_before; k++) out_characters[w] += isnan(logp[k]) ? t->stray : logp[k];
+            for (i64 k = first[w]; k < first[w + 1] - n_before; k++) out_characters[w] += isnan(logp[k]) ? t->stray : logp[k];
         }
     }
     free(stream), free(units), free(logp), free(unit_ptr), free(first);
     return good;
 }
 
-u8 ime_engine_gains(const Backoff *characters, const WordPairs *pairs, const TextUnits *t, i64 n_ways, const i64 *ptr,
-                    i64 n_words, const i64 *text_end, i64 n_text, const u8 *text, f64 *out_characters, f64 *out_pairs) {
-    return gains(characters, NULL, pairs, t, n_ways, ptr, n_words, text_end, n_text, text, out_characters, out_pairs);
+u8 ime_engine_gains(const Backoff *characters, const WordPairs *pairs, const TextUnits *t, i64 n_before, const i32 *before,
+                    i64 n_units_before, const i32 *units_before, i64 n_ways, const i64 *ptr, i64 n_words,
+                    const i64 *text_end, i64 n_text, const u8 *text, f64 *out_characters, f64 *out_pairs) {
+    return gains(characters, NULL, pairs, t, n_before, before, n_units_before, units_before, n_ways, ptr, n_words, text_end,
+                 n_text, text, out_characters, out_pairs);
 }
 
-u8 ime_engine_coded_gains(const CodedCharacters *characters, const WordPairs *pairs, const TextUnits *t, i64 n_ways,
+u8 ime_engine_coded_gains(const CodedCharacters *characters, const WordPairs *pairs, const TextUnits *t, i64 n_before,
+                          const i32 *before, i64 n_units_before, const i32 *units_before, i64 n_ways,
                           const i64 *ptr, i64 n_words, const i64 *text_end, i64 n_text, const u8 *text,
                           f64 *out_characters, f64 *out_pairs) {
-    return gains(NULL, characters, pairs, t, n_ways, ptr, n_words, text_end, n_text, text, out_characters, out_pairs);
+    return gains(NULL, characters, pairs, t, n_before, before, n_units_before, units_before, n_ways, ptr, n_words, text_end,
+                 n_text, text, out_characters, out_pairs);
 }

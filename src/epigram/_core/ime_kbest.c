@@ -18,9 +18,11 @@ typedef struct {
     i32 word;
 } Way;
 
-/* What is known of a state: its ways, best first (-1: not yet found), how often it was popped, and the last that was. */
+/* What is known of a state: its ways, best first (-1: not yet found), how often it was popped, and the last that was. A mark
+ * of an earlier reading is none. */
 typedef struct {
     i64 first_way;
+    i64 reading;
     i32 n_ways;
     i32 position;
     i32 pops;
@@ -43,14 +45,14 @@ typedef struct {
     i32 item;
 } Entry;
 
-typedef struct {
+struct Agenda {
     const Trigram *m;
     const Lattice *l;
     const Backwards *b;
-    const f32 *bonus;
+    Context context;
     const u64 *special_hash;
     const u64 *special_pow;
-    States s;
+    Search *s;
     i64 n_states;
     i64 n_all;
     i64 *in_ptr; /* [n + 2], edges by their end: in_edge[in_ptr[i]] .. */
@@ -59,7 +61,12 @@ typedef struct {
     i64 *special_in_ptr; /* [n + 2] */
     i32 *special_in; /* [n_special] */
     i32 *special_start; /* [n_special] */
+    i64 position_room[2];
+    i64 edge_room[2];
+    i64 special_room[2];
     Mark *marks; /* [n_all] */
+    i64 mark_room;
+    i64 reading;
     i64 widest; /* no state has more ways */
     Way *ways;
     i64 n_ways;
@@ -70,7 +77,7 @@ typedef struct {
     Entry *heap;
     i64 n_heap;
     i64 heap_room;
-} Agenda;
+};
 
 i64 sizeof_Backwards(void) { return sizeof(Backwards); }
 
@@ -126,28 +133,38 @@ static inline void add_way(Agenda *a, f64 before, f64 arc, i64 state, i32 word) 
     a->ways[a->n_ways++] = (Way){before + arc, arc, (i32)state, word};
 }
 
+/* A mark, made when it is first asked for. */
+static inline Mark *mark_of(const Agenda *a, i64 state) {
+    Mark *mark = a->marks + state;
+    if (mark->reading != a->reading) {
+        i64 position = state < a->n_states ? a->s->states[state].position : (state - a->n_states) / a->m->n_classes;
+        *mark = (Mark){-1, a->reading, 0, (i32)position, 0, -1};
+    }
+    return mark;
+}
+
 /* Into the end of the sentence. */
 static void ways_into_end(Agenda *a) {
     i32 next;
-    for (i64 x = a->s.ptr[a->l->n]; x < a->n_states; x++)
-        add_way(a, a->s.states[x].score, step(a->m, a->s.states[x].node, 0, &next), x, -1);
+    for (i64 x = a->s->ptr[a->l->n]; x < a->n_states; x++)
+        add_way(a, a->s->states[x].score, step(a->m, a->s->states[x].node, 0, &next), x, -1);
 }
 
 /* Into a class of words at a position: every state there backs off. */
 static void ways_into_root(Agenda *a, i32 position, i64 c) {
     i64 n_classes = a->m->n_classes;
-    for (i64 x = a->s.ptr[position]; x < a->s.ptr[position + 1]; x++) {
+    for (i64 x = a->s->ptr[position]; x < a->s->ptr[position + 1]; x++) {
         f64 arc = 0.0;
-        i32 node = a->s.states[x].node;
+        i32 node = a->s->states[x].node;
         for (; node >= n_classes; node = a->m->node_parent[node]) arc += a->m->node_bow[node];
-        add_way(a, a->s.states[x].score, arc + a->m->class_logp[node * n_classes + c], x, -1);
+        add_way(a, a->s->states[x].score, arc + a->m->class_logp[node * n_classes + c], x, -1);
     }
 }
 
 /* A word of class c from the root at a position, if any state reaches it there. */
 static void way_from_root(Agenda *a, i32 position, i64 c, f64 logp, i32 word) {
     i64 root = position * a->m->n_classes + c;
-    if (a->s.root_score[root] > -INFINITY) add_way(a, a->s.root_score[root], logp, a->n_states + root, word);
+    if (a->s->root_score[root] > -INFINITY) add_way(a, a->s->root_score[root], logp, a->n_states + root, word);
 }
 
 /* Into a class: words of it that have no node of their own, and special edges, all from the root. */
@@ -156,7 +173,7 @@ static void ways_into_class(Agenda *a, i32 position, i32 c) {
         i32 e = a->in_edge[j], before = a->edge_start[e];
         for (i32 word = a->l->low[e]; word < a->l->high[e]; word++)
             if (a->m->pair_next[word] == c)
-                way_from_root(a, before, a->m->word_class[word], a->m->pair_logp[word] + a->bonus[word], word);
+                way_from_root(a, before, a->m->word_class[word], a->m->pair_logp[word] + bonus_of(a->context, word), word);
     }
     for (i64 j = a->special_in_ptr[position]; j < a->special_in_ptr[position + 1]; j++) {
         i32 e = a->special_in[j], before = a->special_start[e];
@@ -169,27 +186,27 @@ static void ways_into_context(Agenda *a, i32 node, i32 position) {
     i32 word = a->b->node_word[node], before = position - a->b->word_length[word], prefix = a->b->node_prefix[node];
     u8 deep = a->m->node_parent[node] >= a->m->n_classes;
     if (before < 0) return; /* a damaged file may lead to a context by another word than its last */
-    for (i64 x = a->s.ptr[before]; x < a->s.ptr[before + 1]; x++) {
-        i32 from = a->s.states[x].node, to;
+    for (i64 x = a->s->ptr[before]; x < a->s->ptr[before + 1]; x++) {
+        i32 from = a->s->states[x].node, to;
         if (deep && from != prefix && (from < a->m->n_classes || a->m->node_parent[from] != prefix)) continue;
         f64 arc = step(a->m, from, word, &to);
-        if (to == node) add_way(a, a->s.states[x].score, arc + a->bonus[word], x, word);
+        if (to == node) add_way(a, a->s->states[x].score, arc + bonus_of(a->context, word), x, word);
     }
 }
 
 /* All ways into a state, best first; 0 where there is no memory. */
 static u8 find_ways(Agenda *a, i32 state) {
-    Mark *mark = a->marks + state;
+    Mark *mark = mark_of(a, state);
     if (!reserve((void **)&a->ways, &a->way_room, a->n_ways + a->widest, sizeof *a->ways)) return 0;
     mark->first_way = a->n_ways;
     if (state == a->n_all - 1)
         ways_into_end(a);
     else if (state >= a->n_states)
         ways_into_root(a, mark->position, (state - a->n_states) % a->m->n_classes);
-    else if (a->s.states[state].node < a->m->n_classes)
-        ways_into_class(a, mark->position, a->s.states[state].node);
+    else if (a->s->states[state].node < a->m->n_classes)
+        ways_into_class(a, mark->position, a->s->states[state].node);
     else
-        ways_into_context(a, a->s.states[state].node, mark->position);
+        ways_into_context(a, a->s->states[state].node, mark->position);
     mark->n_ways = (i32)(a->n_ways - mark->first_way);
     sort_ways(a->ways + mark->first_way, mark->n_ways);
     return 1;
@@ -197,7 +214,7 @@ static u8 find_ways(Agenda *a, i32 state) {
 
 /* Whether a popped hypothesis can still give a new surface; if so it is remembered at its state. */
 static u8 is_new(Agenda *a, i32 h, i64 k) {
-    Mark *mark = a->marks + a->hyps[h].state;
+    Mark *mark = mark_of(a, a->hyps[h].state);
     if (mark->pops >= k) return 0;
     for (i32 other = mark->popped; other >= 0; other = a->hyps[other].chain)
         if (a->hyps[other].hash == a->hyps[h].hash) return 0;
@@ -210,7 +227,7 @@ static u8 is_new(Agenda *a, i32 h, i64 k) {
 /* The hypothesis that goes on from `parent` by its way of this rank. There is room for it. */
 static void extend(Agenda *a, i32 parent, i32 rank) {
     const Hypothesis *from = a->hyps + parent;
-    const Mark *mark = a->marks + from->state;
+    const Mark *mark = mark_of(a, from->state);
     if (rank >= mark->n_ways) return;
     Way way = a->ways[mark->first_way + rank];
     u64 hash = from->hash, pow = from->pow;
@@ -242,39 +259,42 @@ static void index_by_end(i64 n, const i64 *ptr, const i32 *end, i32 *start, i64 
     for (i64 e = 0; e < ptr[n]; e++) in[in_ptr[end[e] + 1]++] = (i32)e;
 }
 
-/* Marks of all states, and the most ways that one of them can have. */
-static void begin_marks(Agenda *a) {
-    i64 n = a->l->n;
-    for (i64 x = 0; x < a->n_all; x++) a->marks[x] = (Mark){-1, 0, (i32)n, 0, -1};
-    a->widest = a->n_states;
-    for (i64 i = 0; i <= n; i++) {
+/* The most ways that a state can have. */
+static i64 most_ways(const Agenda *a) {
+    i64 most = a->n_states;
+    for (i64 i = 0; i <= a->l->n; i++) {
         i64 here = a->special_in_ptr[i + 1] - a->special_in_ptr[i];
         for (i64 j = a->in_ptr[i]; j < a->in_ptr[i + 1]; j++) here += a->l->high[a->in_edge[j]] - a->l->low[a->in_edge[j]];
-        a->widest = larger_i(a->widest, here);
-        for (i64 x = a->s.ptr[i]; x < a->s.ptr[i + 1]; x++) a->marks[x].position = (i32)i;
-        for (i64 c = 0; c < a->m->n_classes; c++) a->marks[a->n_states + i * a->m->n_classes + c].position = (i32)i;
+        most = larger_i(most, here);
     }
+    return most;
+}
+
+/* Room for edges by where they end. */
+static u8 reserve_index(i64 n, i64 n_edges, i64 **in_ptr, i64 *room, i32 **in, i32 **start, i64 *edge_room) {
+    return reserve((void **)in_ptr, room, n + 2, sizeof **in_ptr) && reserve((void **)in, edge_room, n_edges + 1, sizeof **in) &&
+           reserve((void **)start, edge_room + 1, n_edges + 1, sizeof **start);
 }
 
 /* Forward scores and room; 0 where there is no memory. */
 static u8 begin(Agenda *a) {
     const Lattice *l = a->l;
-    size_t n = (size_t)l->n, n_edges = (size_t)l->ptr[n], n_special = (size_t)l->special_ptr[n];
-    if (!search_forward(a->m, l, a->bonus, NULL, &a->s)) return 0;
-    a->n_states = a->s.ptr[n + 1];
+    i64 marked = a->mark_room;
+    if (!search_forward(a->s, a->m, a->b, l, a->context, 0)) return 0;
+    a->n_states = a->s->ptr[l->n + 1];
     a->n_all = a->n_states + (l->n + 1) * a->m->n_classes + 1;
-    a->in_ptr = malloc((n + 2) * sizeof *a->in_ptr);
-    a->special_in_ptr = malloc((n + 2) * sizeof *a->special_in_ptr);
-    a->in_edge = malloc((n_edges + 1) * sizeof *a->in_edge);
-    a->edge_start = malloc((n_edges + 1) * sizeof *a->edge_start);
-    a->special_in = malloc((n_special + 1) * sizeof *a->special_in);
-    a->special_start = malloc((n_special + 1) * sizeof *a->special_start);
-    a->marks = malloc((size_t)a->n_all * sizeof *a->marks);
-    if (!(a->in_ptr && a->special_in_ptr && a->in_edge && a->edge_start && a->special_in && a->special_start && a->marks))
+    a->n_ways = a->n_heap = 0;
+    if (!reserve_index(l->n, l->ptr[l->n], &a->in_ptr, a->position_room, &a->in_edge, &a->edge_start, a->edge_room) ||
+        !reserve_index(l->n, l->special_ptr[l->n], &a->special_in_ptr, a->position_room + 1, &a->special_in, &a->special_start,
+                       a->special_room) ||
+        !reserve((void **)&a->marks, &a->mark_room, a->n_all, sizeof *a->marks))
         return 0;
+    for (; marked < a->mark_room; marked++) a->marks[marked].reading = 0;
+    a->reading++;
+    mark_of(a, a->n_all - 1)->position = (i32)l->n;
     index_by_end(l->n, l->ptr, l->end, a->edge_start, a->in_ptr, a->in_edge);
     index_by_end(l->n, l->special_ptr, l->special_end, a->special_start, a->special_in_ptr, a->special_in);
-    begin_marks(a);
+    a->widest = most_ways(a);
     return 1;
 }
 
@@ -293,14 +313,14 @@ static u8 reserve_hypotheses(Agenda *a) {
 }
 
 /* Pops until k surfaces are found; returns how many there are, -1 where there is no memory. */
-static i64 search(Agenda *a, i64 k, i64 *out_ptr, i32 *out_words, f64 *out_score) {
+static i64 search(Agenda *a, i64 k, f64 margin, i64 *out_ptr, i32 *out_words, f64 *out_score) {
     i64 found = 0;
     if (!reserve_hypotheses(a)) return -1;
     a->hyps[0] = (Hypothesis){0.0, 0, 1, (i32)(a->n_all - 1), -1, 0, -1, -1};
     a->n_hyps = 1;
     heap_push(a, 0.0, 0);
     out_ptr[0] = 0;
-    while (a->n_heap > 0 && found < k) {
+    while (a->n_heap > 0 && found < k && (!found || a->heap[0].key >= out_score[0] - margin)) {
         i32 h = heap_pop(a);
         if (!reserve_hypotheses(a)) return -1;
         i32 state = a->hyps[h].state;
@@ -310,7 +330,7 @@ static i64 search(Agenda *a, i64 k, i64 *out_ptr, i32 *out_words, f64 *out_score
             out_ptr[found + 1] = out_ptr[found] + spell(a, h, out_words + out_ptr[found]);
             found++;
         } else if (keep) {
-            if (a->marks[state].first_way < 0 && !find_ways(a, state)) return -1;
+            if (mark_of(a, state)->first_way < 0 && !find_ways(a, state)) return -1;
             extend(a, h, 0);
         }
         if (a->hyps[h].parent >= 0) extend(a, a->hyps[h].parent, a->hyps[h].rank + 1);
@@ -318,25 +338,26 @@ static i64 search(Agenda *a, i64 k, i64 *out_ptr, i32 *out_words, f64 *out_score
     return found;
 }
 
-/* The k best distinct surfaces, best first: words of the r-th at out_ptr[r] .. out_ptr[r + 1]. Returns how many there are, -1
- * where there is no memory. */
-i64 ime_k_best(const Trigram *m, const Lattice *l, const Backwards *b, i64 n_words, const f32 *bonus, i64 n_special,
-               const u64 *special_hash, const u64 *special_pow, i64 k, i64 n, i64 *out_ptr, i32 *out_words, f64 *out_score) {
-    (void)n_words;
-    (void)n_special;
-    (void)n;
-    Agenda a = {.m = m, .l = l, .b = b, .bonus = bonus, .special_hash = special_hash, .special_pow = special_pow};
-    i64 found = begin(&a) ? search(&a, k, out_ptr, out_words, out_score) : -1;
-    free_states(&a.s);
-    free(a.in_ptr);
-    free(a.in_edge);
-    free(a.edge_start);
-    free(a.special_in_ptr);
-    free(a.special_in);
-    free(a.special_start);
-    free(a.marks);
-    free(a.ways);
-    free(a.hyps);
-    free(a.heap);
-    return found;
+i64 search_k_best(Agenda *a, const Trigram *m, const Lattice *l, const Backwards *b, Context context, const u64 *special_hash,
+                  const u64 *special_pow, i64 k, f64 margin, i64 *out_ptr, i32 *out_words, f64 *out_score) {
+    a->m = m;
+    a->l = l;
+    a->b = b;
+    a->context = context;
+    a->special_hash = special_hash;
+    a->special_pow = special_pow;
+    return begin(a) ? search(a, k, margin, out_ptr, out_words, out_score) : -1;
+}
+
+Agenda *search_agenda(Search *s) {
+    Agenda *a = calloc(1, sizeof *a);
+    if (a) a->s = s;
+    return a;
+}
+
+void search_release_agenda(Agenda *a) {
+    if (!a) return;
+    void *all[] = {a->in_ptr, a->in_edge, a->edge_start, a->special_in_ptr, a->special_in, a->special_start,
+                   a->marks,  a->ways,    a->hyps,       a->heap,           a};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) free(all[k]);
 }

@@ -6,7 +6,6 @@
 enum { HIRAGANA = 0x3041, HIRAGANA_END = 0x3097, LONG_MARK = 0x30FC };
 
 i64 sizeof_Readings(void) { return sizeof(Readings); }
-i64 sizeof_Lattice(void) { return sizeof(Lattice); }
 
 /* Bytes of the character of UTF-8 that begins here, of which n are left; 0 where there is none (Unicode, table 3-7). */
 static inline i64 character_bytes(const u8 *c, i64 n) {

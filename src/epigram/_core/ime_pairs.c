@@ -15,7 +15,7 @@ static f64 count_of(const WordPairs *p, i32 low, i32 high)
         else
             last = middle;
     }
-    return first < p->ptr[low + 1] && p->others[first] == high ? p->counts[first] : 0.0;
+    return first < p->ptr[low + 1] && p->others[first] == high ? p->counts[first] : -1.0;
 }
 
 static f64 worth(const WordPairs *p, i32 one, i32 two)
@@ -24,6 +24,7 @@ static f64 worth(const WordPairs *p, i32 one, i32 two)
         return 0.0;
     f64 count = one < two ? count_of(p, one, two) : count_of(p, two, one);
     f64 chance = p->degrees[one] * p->degrees[two] / p->total;
+    if (count < 0) count = chance < p->dropped ? chance : p->dropped;
     return log((count + p->doubt) / (chance + p->doubt));
 }
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from epigram.lm.ngram.backoff import BackoffModel
     from epigram.rerank import Reranker
 
-N_BEST = 20
+N_BEST, MARGIN = 20, 5.0
+"""Conversions that are rescored: so many, none of them less probable than the best by more nats."""
 AT_ONCE = 64
 """Readings that one call of C converts."""
 
@@ -156,11 +157,13 @@ class KanaKanjiConverter:
         if self.reranker is not None:
             best = self.decoder.k_best(kana, max(k, N_BEST))
             scores = self.scores(best)
+            outside = np.zeros(scores.size, bool)
         else:
-            ways = self.decoder.ways([kana], max(k, N_BEST))
+            ways = self.decoder.ways([kana], max(k, N_BEST), margin=MARGIN if k == 1 else np.inf)
             scores = self._rescored(ways)
             best = self.decoder.conversions([kana], ways) if k > 1 else []
-        order = np.argsort(-scores, kind="stable")[:k].tolist()
+            outside = ways.score < ways.score[0] - MARGIN
+        order = np.lexsort((-scores, outside))[:k].tolist()
         if not best:
             words = self.decoder.spelled(kana, ways, order[0])
             return [Conversion(kana, words, float(scores[order[0]]))]
@@ -180,7 +183,7 @@ class KanaKanjiConverter:
         out: list[str] = []
         for first in range(0, len(readings), AT_ONCE):
             part = readings[first : first + AT_ONCE]
-            ways = self.decoder.ways(part, 1 if self.rescorer is None else N_BEST)
+            ways = self.decoder.ways(part, 1 if self.rescorer is None else N_BEST, margin=MARGIN)
             scores, at = self._rescored(ways), 0
             for n in ways.found.tolist():
                 out.append(ways.text_of(at + int(scores[at : at + n].argmax())) if n else "")

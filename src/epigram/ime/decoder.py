@@ -174,7 +174,7 @@ class Decoder:
         self.bonus: Singles = np.zeros(len(lexicon), np.float32)
         self.recent: frozenset[int] = frozenset()
         self.left = ""
-        self._with_recent: tuple[int, Singles] | None = None
+        self._recent_bits = np.zeros(0, np.uint8)
         self.user_words = UserWords()
         self._char_logp = unknown.char_logp
 
@@ -182,8 +182,11 @@ class Decoder:
     def _backwards(self) -> Any:
         """Further arrays of the backward search as a C structure."""
         lexicon, scorer = self.lexicon, self.scorer
+        nodes = np.empty(3 * scorer.gain.size + 3, np.uint64)
+        bindings.ime_pack_nodes(scorer.core, lexicon.core, scorer.gain, nodes)
         return bindings.Backwards(
-            scorer.node_word, scorer.node_prefix, lexicon.word_length, lexicon.surface_ptr, lexicon.surface_raw,
+            nodes, scorer.class_logp.max(axis=0), scorer.node_word, scorer.node_prefix, lexicon.word_length,
+            lexicon.surface_ptr, lexicon.surface_raw,
         )  # fmt: skip
 
     @cached_property
@@ -209,28 +212,23 @@ class Decoder:
         node = self.scorer.start
         for word in words:
             _, node = self.scorer.step(node, word)
+        return self._view(node, "".join(map(self.lexicon.surface, words)))
+
+    def _view(self, node: int, left: str) -> Decoder:
+        """View that starts at a node; what only the model determines is not made again."""
         other = copy(self)
-        other.scorer, other.left = self.scorer.starting_at(node), "".join(map(self.lexicon.surface, words))
+        other.__dict__.update(_backwards=self._backwards, _unknown=self._unknown)
+        other.scorer, other.left = self.scorer.starting_at(node), left
         return other
 
     def following(self, before: str) -> Decoder:
         """View of this decoder after a text; corrections are shared."""
         found = read_before(self.lexicon, self.scorer, before)
-        other = copy(self)
-        other.scorer, other.recent = self.scorer.starting_at(found.node), found.recent
-        other.left, other._with_recent = before, None
+        other = self._view(found.node, before)
+        other.recent, other._recent_bits = found.recent, np.zeros(len(self.lexicon) // 8 + 1, np.uint8)
+        for word in found.recent:
+            other._recent_bits[word >> 3] |= 1 << (word & 7)
         return other
-
-    @property
-    def _bonus(self) -> Singles:
-        """Bonuses of corrections and of recently written words."""
-        if not self.recent:
-            return self.bonus
-        recent = np.fromiter(self.recent, np.int64)
-        if self._with_recent is None or self._with_recent[0] != self.user_words.version:
-            self._with_recent = self.user_words.version, self.bonus.copy()
-            self._with_recent[1][recent] += np.float32(RECENT)
-        return self._with_recent[1]
 
     def best(self, reading: str, cuts: Sequence[int] = ()) -> Conversion:
         """Most probable conversion; no word crosses one of the offsets ``cuts``."""
@@ -242,8 +240,11 @@ class Decoder:
             raise InputError(f"the number of candidates must be at least 1, not {k}")
         return self.conversions([reading], self.ways([reading], k, cuts))
 
-    def ways(self, readings: Sequence[str], k: int, cuts: Sequence[int] = ()) -> Ways:
-        """Find the ``k`` most probable conversions of each reading in one call of C."""
+    def ways(self, readings: Sequence[str], k: int, cuts: Sequence[int] = (), margin: float = np.inf) -> Ways:
+        """Find the ``k`` most probable conversions of each reading in one call of C.
+
+        Those that are worse than the best by more than ``margin`` are left out.
+        """
         for reading in readings:
             if len(reading) > LONGEST_INPUT:
                 raise InputError(
@@ -264,8 +265,10 @@ class Decoder:
             word, end, text_end = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int64)
             text = np.empty(text_room, np.uint8)
             n_ways = bindings.ime_engine_ways(
-                self.lexicon.core, self.scorer.core, self._backwards, self._unknown, own, self.scorer.gain, self._bonus,
-                k, np.cumsum([0, *lengths]), chars, pieces[: chars.size], found, score, ptr, word, end, text_end, text,
+                self.lexicon.core, self.scorer.core, self._backwards, self._unknown, own, self.scorer.start,
+                self.bonus, self._recent_bits,
+                RECENT, k, margin, np.cumsum([0, *lengths]), chars, pieces[: chars.size], found, score, ptr, word, end,
+                text_end, text,
             )  # fmt: skip
             if n_ways >= 0:
                 return Ways(found, score[:n_ways], ptr[: n_ways + 1], word, end, text_end, text)

@@ -35,7 +35,7 @@ from epigram.storage.quantise import CODES, coded, differences, narrow
 from epigram.storage.schema import Array, Schema, strings
 
 ORDER = 6
-CHARACTERS, PAIRS = 0.5, 0.1
+CHARACTERS, PAIRS = 0.6, 0.25
 """Weights, chosen on held-out text of ten kinds."""
 STRAY = -15.0
 """Log-probability of a character that the text never has."""
@@ -45,12 +45,16 @@ WINDOW = 8
 """Greatest distance of a pair in words with kanji or katakana."""
 DOUBT = 0.1
 """Smoothing added to the observed and the expected count of a pair."""
+DROPPED = 0.3
+"""Count of a pair that is not stored, as a share of the greatest count left out; at most the count by chance."""
 FEWEST = 5
 """Least count of a word in pairs."""
 LONG = 1_000_000
 """Length of text, in such words, from which on pairs that occur once are left out."""
 MOST = 0xFFFF
 """Greatest stored count of a pair."""
+LEVELS = np.unique(np.round(1.4 ** np.arange(34)).astype(np.int64)).clip(max=MOST)
+"""Counts of pairs in quantised files, which round down to these."""
 HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
 ARRAYS = {
     "characters.points": Array(np.int32, ("characters",), below=0x110000),
@@ -92,7 +96,8 @@ class Cooccurrence:
 
         log (count of a, b + DOUBT) / (degree of a x degree of b / sum of degrees + DOUBT)
 
-    where a degree is the number of pairs that a unit is in. Unit b is stored with a where a < b.
+    where a degree is the number of pairs that a unit is in. Unit b is stored with a where a < b. Where rare pairs are
+    left out, one that is not stored counts as often as chance has it, at most DROPPED times the counts left out.
 
     Examples
     --------
@@ -134,7 +139,7 @@ class Cooccurrence:
     @staticmethod
     def least(scale: float) -> int:
         """Greatest count of the pairs that a long text leaves out."""
-        return max(round(1.5 * scale - 0.5), 0)
+        return round(0.4 * scale + 0.4)
 
     @classmethod
     def _of(cls, units: list[str], degrees: Offsets, keys: Offsets, counts: Offsets) -> Cooccurrence:
@@ -166,15 +171,13 @@ class Cooccurrence:
 
     def after(self, before: str) -> Cooccurrence:
         """View after a text, of which the last units count."""
-        text, place, found = before[-REMEMBERED:], 0, []
-        while place < len(text):
-            ends = range(min(len(text), place + self._longest), place, -1)
-            end = next((end for end in ends if text[place:end] in self._id), place)
-            if end > place:
-                found.append(self._id[text[place:end]])
-            place = max(end, place + 1)
+        text = np.frombuffer(before[-REMEMBERED:].encode("utf-8", "surrogatepass"), np.uint8)
+        found = np.empty(text.size, np.int32)
+        n = bindings.ime_engine_units_in(*self.packed, self._longest, text, found)
         other = copy(self)
-        other.__dict__.update(before=np.array(found[-WINDOW:], np.int32), core=self.core, packed=self.packed)
+        other.__dict__.update(
+            before=found[:n][-WINDOW:], core=self.core, packed=self.packed, _longest=self._longest
+        )
         return other
 
     def scores(self, lists: Sequence[Sequence[str]]) -> Floats:
@@ -218,6 +221,7 @@ class Cooccurrence:
             WINDOW,
             max(degrees.sum(), 1.0),
             DOUBT,
+            DROPPED * max(int(self.counts.min(initial=MOST)) - 1, 0),
             ptr,
             self.others,
             self.counts,
@@ -320,9 +324,9 @@ class Rescorer:
         """View after a text: the characters of the open sentence and the last words count."""
         begun = max(before.rfind(end) for end in ENDS) + 1
         other = copy(self)
-        other.before = self._ids(before[begun:][1 - ORDER :])
-        other.pairs = self.pairs.after(before)
-        other.__dict__.pop("_units", None)
+        other.__dict__.update(
+            before=self._ids(before[begun:][1 - ORDER :]), pairs=self.pairs.after(before), _units=self._units
+        )
         return other
 
     def gains(self, ways: Sequence[Sequence[str]]) -> Floats:
@@ -350,18 +354,16 @@ class Rescorer:
         size = int(text_end[used - 1]) if used else 0
         coded = isinstance(self.characters, CodedCharacters)
         score = bindings.ime_engine_coded_gains if coded else bindings.ime_engine_gains
-        cores = self.characters.core, self.pairs.core, self._units
+        cores = self.characters.core, self.pairs.core, self._units, self.before, self.pairs.before
         if not score(*cores, ptr, text_end[:used], text[:size], characters, pairs):
             raise MemoryError(f"no room to rescore {ptr.size - 1} conversions")
         return characters, pairs
 
     @cached_property
     def _units(self) -> Any:
-        """Numbers of characters and units, and the left context, as a C structure."""
+        """Numbers of characters and units as a C structure."""
         pairs = self.pairs
-        return bindings.TextUnits(
-            self._start, STRAY, self._id_of_point, *pairs.packed, self.before, pairs.before
-        )
+        return bindings.TextUnits(self._start, STRAY, self._id_of_point, *pairs.packed)
 
     @property
     def _start(self) -> int:
@@ -411,7 +413,7 @@ class Rescorer:
         return out | {
             "characters.steps": _steps(model.pair_word, counts),
             "pairs.steps": _steps(pairs.others, pairs.sizes),
-            "pairs.counts": narrow(pairs.counts),
+            "pairs.counts": narrow(LEVELS[np.searchsorted(LEVELS, pairs.counts, "right") - 1]),
         }
 
     @classmethod

@@ -73,7 +73,7 @@ class Scorer:
     @cached_property
     def core(self) -> Any:
         """Tables as a C structure."""
-        return bindings.Trigram(self.n_classes, self.start, *self.tables, self.word_class, self.class_logp)
+        return bindings.Trigram(self.n_classes, *self.tables, self.word_class, self.class_logp)
 
     @cached_property
     def segmented(self) -> dict[str, frozenset[int]]:
@@ -90,7 +90,8 @@ class Scorer:
         """Whether the arrays are consistent, so that the search stays within their bounds."""
         n_nodes, n_pairs, tables = self.node_pair.size, self.tables.pair_word.size, self.tables
         return (
-            tables.pair_ptr.size == n_nodes + 1 >= 2
+            0 <= self.start < n_nodes
+            and tables.pair_ptr.size == n_nodes + 1 >= 2
             and tables.pair_logp.size == tables.pair_next.size == n_pairs
             and tables.node_parent.size == tables.node_bow.size == self.gain.size == n_nodes
             and self.word_class.size == self.tables.pair_ptr[1]
@@ -177,7 +178,7 @@ class Scorer:
         """View of this model that starts after a context."""
         self._check(node, 0)
         other = copy(self)
-        object.__setattr__(other, "start", node)
+        other.__dict__.update(start=node, core=self.core)
         return other
 
     def backoff(self, vocabulary: Vocabulary) -> BackoffModel:
@@ -214,7 +215,7 @@ class Scorer:
             self._check(0, int(words.min()))
             self._check(0, int(words.max()))
         out = np.empty(words.size)
-        bindings.ime_score_words(self.core, np.ascontiguousarray(words, np.int32), out)
+        bindings.ime_score_words(self.core, self.start, np.ascontiguousarray(words, np.int32), out)
         return out
 
     def step(self, node: int, word: int) -> tuple[float, int]:

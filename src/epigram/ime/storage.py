@@ -152,7 +152,7 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
     else:
         tables = Tables(*(tensors[f"lm.{name}"] for name in Tables._fields))
         scorer = Scorer(tables, tensors["lm.node_pair"], tensors["lm.gain"], header["start"], *classes)
-    if not 0 <= scorer.start < scorer.node_pair.size or not scorer.fits:
+    if not scorer.fits:
         damaged("the arrays of the language model do not fit together")
     class_logp, hiragana, katakana = (
         tensors[f"unknown.{name}"] for name in ("class_logp", "hiragana", "katakana")

@@ -18,6 +18,9 @@ from epigram.protocols import Floats, Ints
 
 Bytes = npt.NDArray[np.uint8]
 CODES = 256
+"""Room of a codebook."""
+USED = 64
+"""Codes that :func:`coded` uses: those of 256 values take 1.3 times the bytes of a compressed file."""
 LOWEST = np.float32(-1e9)
 """Numbers below it stand for no gain or no chance, and keep their value."""
 
@@ -141,7 +144,7 @@ def coded(
         if not numbers.size:
             continue
         low = np.unique(numbers[numbers < LOWEST])
-        high = codebook(numbers[numbers >= LOWEST].astype(np.float64), CODES - low.size)
+        high = codebook(numbers[numbers >= LOWEST].astype(np.float64), max(USED - low.size, 1))
         book: npt.NDArray[np.float32] = np.append(low, high.astype(np.float32))
         if up:
             book[-1] = numbers.max()

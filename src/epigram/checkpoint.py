@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from functools import wraps
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -169,12 +168,7 @@ class Tape:
         self._tokens.append(_tape.set(self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         _tape.reset(self._tokens.pop())
 
     def begin(self, kind: str, carry: Callable[[], State] | None) -> Task:
@@ -391,12 +385,7 @@ class Checkpoint(Tape):
             self.entries, self.resume, self._resumed = self._read(), False, True
         return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         super().__exit__(kind, error, traceback)
         if self._resumed and isinstance(error, MISFITS) and not isinstance(error, EpigramError):
             raise InputError(f"{DOES_NOT_FIT} ({error})", path=self.path) from error

@@ -8,7 +8,7 @@ import pytest
 from epigram import L1, L2, OWLQN, AdaGrad, CRFTagger, ElasticNet
 from epigram.chain.loss import ChainLoss
 from epigram.protocols import Iteration
-from epigram.solvers.adagrad import _Run
+from epigram.solvers.adagrad import _State
 from reference.chain import by_name, chain_of
 from reference.chain_adaptive import AdaGradTrainer
 from reference.chain_corpus import CASES, Case, corpus
@@ -28,14 +28,14 @@ def of(case: Case) -> ChainLoss:
 def test_lazy_weights_are_those_of_eager_updates(case: Case, batch_size: int) -> None:
     text, loss = corpus(case), of(case)
     n = loss.n_samples
-    run = _Run(AdaGrad(ETA0, DECAY, batch_size=batch_size), loss, C / n, ETA0, None)
+    solver, run = AdaGrad(ETA0, DECAY, batch_size=batch_size), _State.at(np.zeros(loss.n_weights), ETA0)
     trainer = AdaGradTrainer(chain_of(text.layout, run.w), C, n)
     samples, rng = text.samples(), np.random.default_rng(7)
     for _ in range(3):
         order = rng.permutation(n)
         batches = [[samples[s] for s in order[k : k + batch_size]] for k in range(0, n, batch_size)]
         expected = trainer.run(ETA0, DECAY, batches)
-        assert run.visit(order.astype(np.int32)) == pytest.approx(expected, rel=1e-9)
+        assert solver._visit(loss, L1(C), run, order.astype(np.int32), n) == pytest.approx(expected, rel=1e-9)
         assert close(by_name(text.layout, run.w), trainer.chain.weights)
 
 

@@ -32,7 +32,6 @@ from epigram.protocols import Ints, Offsets
 Sentences: TypeAlias = Iterable[str | Sequence[str]]
 """Sentences as strings (split at blanks) or as sequences of tokens."""
 
-Factorised: TypeAlias = tuple[list[str], Ints, Offsets]
 SENTENCES_IN_RUN = 50
 _BLANKS = b" \t\v\f\r\0"
 _BLANK_LINE = re.compile(rb"\n[ \t\v\f\r\0]*\n")
@@ -81,7 +80,7 @@ class Corpus:
         """
         if tokenizer is None and vocabulary is not None:
             tokenizer = vocabulary.tokenizer
-        text = _Numbered.of(sentences, tokenizer)
+        text = NumberedText.of(sentences, tokenizer)
         if vocabulary is None:
             if not text.words:
                 raise InputError(
@@ -147,9 +146,9 @@ class Corpus:
         [1, 2]
         """
         if isinstance(text, Corpus):
-            new = _Numbered(text.vocabulary.words, text.ids, text.sentence_ptr)
+            new = NumberedText(text.vocabulary.words, text.ids, text.sentence_ptr)
         else:
-            new = _Numbered.of(text, vocabulary.tokenizer)
+            new = NumberedText.of(text, vocabulary.tokenizer)
         if UNKNOWN not in vocabulary:
             occurs = np.bincount(new.ids[new.ids >= 0], minlength=len(new.words)) > 0
             added = [w for w, seen in zip(new.words, occurs, strict=True) if seen and w not in vocabulary]
@@ -281,7 +280,7 @@ def digest_of_counts(counts: npt.NDArray[np.integer[Any]]) -> int:
 
 
 @dataclass(slots=True)
-class _Numbered:
+class NumberedText:
     """A text in numbers: distinct words by first occurrence, number of each token, offsets."""
 
     words: list[str]
@@ -291,12 +290,17 @@ class _Numbered:
     has_words: Sequence[bool] = ()  # of each line or sentence, where there may be several documents
 
     @classmethod
-    def of(cls, sentences: Sentences | PathLike[str], tokenizer: Tokenizer | None) -> _Numbered:
+    def of(cls, sentences: Sentences | PathLike[str], tokenizer: Tokenizer | None) -> NumberedText:
         if not isinstance(sentences, PathLike):
             return cls._of_sentences(sentences, tokenizer).unwrapped()
         raw = read_bytes(sentences)
         check_sentences(raw, sentences)
         decode(raw, sentences)
+        return cls.of_bytes(raw, tokenizer, sentences)
+
+    @classmethod
+    def of_bytes(cls, raw: bytes, tokenizer: Tokenizer | None, path: str | PathLike[str]) -> NumberedText:
+        """The lines of a file, which are UTF-8."""
         raw = raw.removeprefix(b"\xef\xbb\xbf")
         if tokenizer is None:
             text = cls(*factorise_bytes(raw))
@@ -304,11 +308,11 @@ class _Numbered:
                 text.has_words = [bool(line.strip(_BLANKS)) for line in raw.split(b"\n")]
         else:
             text = cls._of_sentences(raw.decode().split("\n"), tokenizer)
-        text.path = sentences
+        text.path = path
         return text.unwrapped()
 
     @classmethod
-    def _of_sentences(cls, sentences: Sentences, tokenizer: Tokenizer | None) -> _Numbered:
+    def _of_sentences(cls, sentences: Sentences, tokenizer: Tokenizer | None) -> NumberedText:
         refuse_file_names(sentences)
         if isinstance(sentences, str | bytes):
             raise InputError(
@@ -339,10 +343,25 @@ class _Numbered:
             list(table), np.array(ids, dtype=np.int32), np.array(ptr, dtype=np.int64), has_words=has_words
         )
 
-    def unwrapped(self) -> _Numbered:
-        """Drop ``<s>`` at the start and ``</s>`` at the end of sentences."""
-        if START in self.words or END in self.words:
-            _, self.ids, self.ptr = unwrap(self.words, self.ids, self.ptr, self.path)
+    def unwrapped(self) -> NumberedText:
+        """Drop ``<s>`` at the start and ``</s>`` at the end of sentences; refuse them elsewhere."""
+        words, ids, ptr = self.words, self.ids, self.ptr
+        if START not in words and END not in words:
+            return self
+        start = words.index(START) if START in words else UNSEEN
+        end = words.index(END) if END in words else UNSEEN
+        drop = np.zeros(ids.size, dtype=bool)
+        drop[ptr[:-1]] |= ids[ptr[:-1]] == start
+        drop[ptr[1:] - 1] |= ids[ptr[1:] - 1] == end
+        wrong = np.flatnonzero(~drop & ((ids == start) | (ids == end)))
+        if wrong.size:
+            sentence = int(np.searchsorted(ptr, wrong[0], side="right"))
+            where = f" ({fspath(self.path)})" if self.path is not None else ""
+            raise InputError(
+                f"{words[ids[wrong[0]]]!r} inside sentence {sentence}{where}; it marks boundaries and may stand "
+                "only at the edges of a line."
+            )
+        self.ids, self.ptr = ids[~drop], np.unique(offsets(~drop)[ptr]).astype(np.int64)
         return self
 
     def corpus(self, table: Ints, vocabulary: Vocabulary) -> Corpus:
@@ -356,7 +375,7 @@ class _Numbered:
         return replace(corpus, document_ptr=(np.cumsum(full) - 1)[begins].astype(np.int64))
 
 
-def factorise_bytes(raw: bytes) -> Factorised:
+def factorise_bytes(raw: bytes) -> tuple[list[str], Ints, Offsets]:
     """Distinct tokens by first occurrence, the number of each token, sentence offsets."""
     content, counts = np.frombuffer(raw, dtype=np.uint8), np.empty(2, dtype=np.int64)
     bindings.text_count_tokens(content, counts)
@@ -370,27 +389,3 @@ def factorise_bytes(raw: bytes) -> Factorised:
         raise MemoryError("no memory for the words of the text")
     spans = zip(starts[:n_words].tolist(), lengths[:n_words].tolist(), strict=True)
     return [raw[start : start + length].decode() for start, length in spans], ids, ptr
-
-
-def cut_bytes(raw: bytes, tokenizer: Tokenizer) -> Factorised:
-    """:func:`factorise_bytes` of the tokens that a tokenizer makes of each line."""
-    text = _Numbered._of_sentences(raw.decode().split("\n"), tokenizer)
-    return text.words, text.ids, text.ptr
-
-
-def unwrap(words: list[str], ids: Ints, ptr: Offsets, path: str | PathLike[str] | None) -> Factorised:
-    """Drop ``<s>`` at the start and ``</s>`` at the end of sentences; refuse them elsewhere."""
-    start = words.index(START) if START in words else UNSEEN
-    end = words.index(END) if END in words else UNSEEN
-    drop = np.zeros(ids.size, dtype=bool)
-    drop[ptr[:-1]] |= ids[ptr[:-1]] == start
-    drop[ptr[1:] - 1] |= ids[ptr[1:] - 1] == end
-    wrong = np.flatnonzero(~drop & ((ids == start) | (ids == end)))
-    if wrong.size:
-        sentence = int(np.searchsorted(ptr, wrong[0], side="right"))
-        where = f" ({fspath(path)})" if path is not None else ""
-        raise InputError(
-            f"{words[ids[wrong[0]]]!r} inside sentence {sentence}{where}; it marks boundaries and may stand "
-            "only at the edges of a line."
-        )
-    return words, ids[~drop], np.unique(offsets(~drop)[ptr]).astype(np.int64)

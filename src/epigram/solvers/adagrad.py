@@ -57,6 +57,25 @@ class AdaptiveLoss(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _State:
+    """State of a training; ``seen`` counts samples."""
+
+    w: Floats
+    z: Floats
+    h: Floats
+    r: Floats
+    eta0: float
+    seen: int = 0
+
+    @classmethod
+    def at(cls, w: Floats, eta0: float) -> _State:
+        """Nothing learned yet but the weights."""
+        h = np.full(w.size, FIRST_SQUARES)
+        r = np.sqrt(h) / eta0
+        return cls(w, -w * r, h, r, eta0)
+
+
 @dataclass(eq=False, repr=False)
 class AdaGrad(Estimator):
     """Stochastic gradient descent with a learning rate per weight and an ``L1`` penalty.
@@ -96,22 +115,18 @@ class AdaGrad(Estimator):
         self._check(loss, penalty)
         saved, rng = here().state, np.random.default_rng(self.random_state)
         if saved:
-            eta0 = saved["eta0"]
+            run = _State(**{name: saved[name] for name in _State.__slots__})
+            rng = restored_rng(rng, saved["rng"])
         else:
             eta0 = self.calibrate(loss, penalty) if self.eta0 == "auto" else float(self.eta0)
-        run = _Run(self, loss, penalty.l1 / max(loss.n_samples, 1), eta0, start)
-        if saved:
-            rng, run.w, run.z, run.h, run.r, run.seen = (
-                restored_rng(rng, saved["rng"]), *(saved[name] for name in ("w", "z", "h", "r", "seen")),
-            )  # fmt: skip
+            run = _State.at(np.zeros(loss.n_weights) if start is None else start.astype(np.float64), eta0)
 
         def one_pass(number: int) -> tuple[float, Floats]:
-            met = run.visit(rng.permutation(loss.n_samples).astype(np.int32))
-            return met + penalty.value(run.w), run.w
+            order = rng.permutation(loss.n_samples).astype(np.int32)
+            return self._visit(loss, penalty, run, order, loss.n_samples) + penalty.value(run.w), run.w
 
         def state() -> State:
-            names = ("z", "h", "r", "seen", "eta0")
-            return {"rng": rng.bit_generator.state, **{name: getattr(run, name) for name in names}}
+            return {"rng": rng.bit_generator.state, **{name: getattr(run, name) for name in run.__slots__}}
 
         return with_exact_objective(run_passes(one_pass, self.passes, callback, state), loss, penalty)
 
@@ -122,52 +137,21 @@ class AdaGrad(Estimator):
         sample = np.random.default_rng(self.random_state).permutation(loss.n_samples)[:n].astype(np.int32)
 
         def reached(eta0: float) -> float:
-            run = _Run(self, loss, penalty.l1 / max(loss.n_samples, 1), eta0, None, n)
+            run = _State.at(np.zeros(loss.n_weights), eta0)
             for _ in range(TRIAL_PASSES):
-                met = run.visit(sample)
+                met = self._visit(loss, penalty, run, sample, n)
             return met + n / loss.n_samples * penalty.value(run.w)
 
         return BOLDER * best_rate(reached, FIRST_TRIAL)
 
+    def _visit(self, loss: AdaptiveLoss, penalty: L1Penalty, run: _State, order: Ints, n: int) -> float:
+        """Make steps over some samples, ``n`` of them a pass; returns the losses met."""
+        sizes, strength = step_sizes(len(order), self.batch_size), penalty.l1 / max(loss.n_samples, 1)
+        rates = falling(run.eta0, self.decay, run.seen, sizes, n)
+        penalties = strength * (run.seen + np.concatenate([[0.0], np.cumsum(sizes)]))
+        run.seen += len(order)
+        return loss.adaptive_pass(order, rates, penalties, self.batch_size, run.w, run.z, run.h, run.r)
+
     def _check(self, loss: object, penalty: object) -> None:
         require(loss, AdaptiveLoss, self, "a loss with adaptive_pass", "OWLQN or LBFGS")
         check_descent(self, penalty)
-
-
-class _Run:
-    """The state of one training: w, z, h, r, and the number of samples seen."""
-
-    def __init__(
-        self,
-        solver: AdaGrad,
-        loss: AdaptiveLoss,
-        strength: float,
-        eta0: float,
-        start: Floats | None,
-        n: int = 0,
-    ) -> None:
-        self.solver, self.loss, self.strength, self.eta0 = solver, loss, strength, eta0
-        self.n = n or loss.n_samples  # samples of a pass
-        self.w = np.zeros(loss.n_weights) if start is None else start.astype(np.float64)
-        self.h = np.full(loss.n_weights, FIRST_SQUARES)
-        self.r = np.sqrt(self.h) / eta0
-        self.z = -self.w * self.r
-        self.seen = 0
-
-    def visit(self, order: Ints) -> float:
-        """Steps over these samples; returns the losses met."""
-        solver = self.solver
-        sizes = step_sizes(len(order), solver.batch_size)
-        rates = falling(self.eta0, solver.decay, self.seen, sizes, self.n)
-        penalties = self.strength * (self.seen + np.concatenate([[0.0], np.cumsum(sizes)]))
-        self.seen += len(order)
-        return self.loss.adaptive_pass(
-            order,
-            rates,
-            penalties,
-            solver.batch_size,
-            self.w,
-            self.z,
-            self.h,
-            self.r,
-        )

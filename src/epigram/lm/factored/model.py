@@ -159,12 +159,8 @@ class ClassFactoredLM(_Fitted):
         return self
 
     def _refit(self, corpus: Corpus, callback: Callback | None) -> None:
-        words, parts = Positions.of(corpus), []
-        for factor, before, strength in self._with_new_words(corpus):
-            problem = FactorProblem.of(
-                factor, words, named(self.penalty)[0], nonnegative=self.nonnegative, threads=self.threads
-            )
-            start = problem.tree.carry_over(before.tree(), before.w)
+        parts = []
+        for problem, start, strength in self._problems(corpus):
             result = problem.solve(self.make_solver(WARM), strength, start, callback)
             parts.append(Fitted(problem, strength, result))
         if self.max_weights is not None:
@@ -172,24 +168,34 @@ class ClassFactoredLM(_Fitted):
         self._keep(parts)
 
     def _adapt(self, new: Corpus, n_before: int, callback: Callback | None) -> None:
-        words, penalty, parts = Positions.of(new), named(self.penalty)[0], []
-        for factor, before, strength in self._with_new_words(new):
-            old = before.tree()
-            others = old.positions_of(np.arange(old.n_pairs), factor.classes.n_classes + words.n_symbols)
-            problem = FactorProblem.of(
-                factor, words, penalty, nonnegative=self.nonnegative, threads=self.threads, others=others
-            )
-            start, most = problem.tree.carry_over(old, before.w), before.w.size if self.max_weights else None
+        parts = []
+        found = self._problems(new, with_own_pairs=True)
+        for before, (problem, start, strength) in zip(self._models.values(), found, strict=True):
+            most = before.w.size if self.max_weights else None
             solver = self.adaptation_solver(WARM)
             result = adapt(problem, start, n_before, strength, solver, most, callback)
             parts.append(Fitted(problem, strength, result))
         self._keep(parts)
 
-    def _with_new_words(self, corpus: Corpus) -> Iterator[tuple[Factor, FactorScorer, Strength]]:
-        """Each part over a text, whose new words join the classes in whose place they are seen."""
-        classes = self.classes_.with_new_words(corpus)
+    def _problems(
+        self, corpus: Corpus, with_own_pairs: bool = False
+    ) -> Iterator[tuple[FactorProblem, Floats, Strength]]:
+        """Each part over a text, and its weights so far; new words join classes by their context."""
+        classes, words = self.classes_.with_new_words(corpus), Positions.of(corpus)
         for part, strength in zip(PARTS, (self.class_strength_, self.word_strength_), strict=True):
-            yield Factor(part, classes, self._models[part].contexts), self._models[part], strength
+            before = self._models[part]
+            old, factor, others = before.tree(), Factor(part, classes, before.contexts), None
+            if with_own_pairs:
+                others = old.positions_of(np.arange(old.n_pairs), classes.n_classes + words.n_symbols)
+            problem = FactorProblem.of(
+                factor,
+                words,
+                named(self.penalty)[0],
+                nonnegative=self.nonnegative,
+                threads=self.threads,
+                others=others,
+            )
+            yield problem, problem.tree.carry_over(old, before.w), strength
 
     @property
     def class_model_(self) -> FactorScorer:

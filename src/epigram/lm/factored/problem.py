@@ -122,22 +122,18 @@ def first_strength(penalty: str, part: str) -> Strength:
     return BEST_ON_NEWSWIRE[part] if penalty == "elastic" else FIRST_STRENGTHS[penalty]
 
 
+@dataclass
 class Search:
     """One fit of a :class:`~epigram.lm.factored.model.ClassFactoredLM`."""
 
-    def __init__(
-        self,
-        model: ClassFactoredLM,
-        corpus: Corpus,
-        valid: Corpus | None,
-        callback: Callback | None = None,
-        on_trial: TrialCallback | None = None,
-    ) -> None:
-        self.model, self.corpus, self.valid = model, corpus, valid
-        self.callback, self.on_trial = callback, on_trial
-        self.trials: list[SearchTrial] = []
-        self.began = time.process_time()
-        self.stopped = False
+    model: ClassFactoredLM
+    corpus: Corpus
+    valid: Corpus | None
+    callback: Callback | None = None
+    on_trial: TrialCallback | None = None
+    trials: list[SearchTrial] = field(default_factory=list)
+    began: float = field(default_factory=time.process_time)
+    stopped: bool = False
 
     def run(self) -> list[Fitted]:
         """Both parts, fitted on the whole text."""

@@ -11,10 +11,9 @@ size of the vocabulary. Subtrees of level 1 share only the roots, so threads tak
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from epigram.errors import at_least
 from epigram.lm.loglinear.tree import ContextTree, Located, Positions
 from epigram.protocols import Floats, Ints, Offsets
 
-T = TypeVar("T")
 SHARDS_PER_THREAD = 12
 
 
@@ -83,14 +81,18 @@ class SuffixLoss:
     def value(self, w: Floats) -> float:
         """The loss alone: the sweep down. Leaves exp s in ``e`` and Z in ``z``."""
         total = self._root_down(w)
-        return total + sum(self._map(lambda shard: self._down(w, shard)))
+        return total + sum(
+            self._team.run(
+                lambda shard: bindings.loglinear_sweep_down(self.core, self.sums, *shard, w), self._shards
+            )
+        )
 
     def value_and_gradient(self, w: Floats, out: Floats) -> float:
         """Loss and gradient (expected count - count, times multiplicity) by both sweeps."""
         value = self._root_down(w)
         n_roots = int(self.tree.level_ptr[1])
         n_top = int(self.tree.pair_ptr[n_roots])
-        done = self._map(lambda shard: self._down_and_up(w, out, shard, n_roots, n_top))
+        done = self._team.run(lambda shard: self._down_and_up(w, out, shard, n_roots, n_top), self._shards)
         r, top = self.r[:n_roots], out[:n_top]
         np.divide(self.tree.terminal[:n_roots], self.z[:n_roots], out=r)
         top[:] = 0.0
@@ -160,22 +162,14 @@ class SuffixLoss:
         logs = dot(tree.terminal[:n_roots], np.log(self.z[:n_roots]))
         return logs - dot(tree.count[:n_top], w[:n_top])
 
-    def _down(self, w: Floats, shard: tuple[int, int]) -> float:
-        """Compute exp s and Z of a shard; returns its sum of log Z less count times weight."""
-        return float(bindings.loglinear_sweep_down(self.core, self.sums, *shard, w))
-
     def _down_and_up(
         self, w: Floats, out: Floats, shard: tuple[int, int], n_roots: int, n_top: int
     ) -> tuple[float, Floats, Floats]:
-        """The gradient of a shard; returns what :meth:`_down` does, and its part of the roots' sums."""
+        """The gradient of a shard; returns its loss, and its part of the roots' sums."""
         top_r, top_g = np.empty(n_roots), np.empty(n_top)
         bounds = np.empty(2 * self.tree.level_ptr.size, np.int64)
         below = bindings.loglinear_sweep(self.core, self.sums, *shard, w, out, top_r, top_g, bounds)
         return below, top_r, top_g
-
-    def _map(self, work: Callable[[tuple[int, int]], T]) -> list[T]:
-        """The results of all shards, in the order of the shards."""
-        return self._team.run(work, self._shards)
 
 
 def _shards(tree: ContextTree, n_shards: int) -> list[tuple[int, int]]:

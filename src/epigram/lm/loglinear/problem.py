@@ -162,10 +162,6 @@ class Problem(TreeProblem):
         """Perplexity of the held-out text; NaN without any."""
         return float("nan") if self.held_out is None else self.held_out.perplexity(self.loss, w)
 
-    def log_perplexity(self, w: Floats) -> float:
-        """Its natural logarithm."""
-        return float(np.log(self.perplexity(w)))
-
     def model(self, w: Floats) -> BackoffModel:
         """The language model that weights make."""
         return to_backoff(self.corpus.vocabulary, self.loss, w)

@@ -130,7 +130,7 @@ def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:
     depth = problem.tree.pair_depth
 
     def log_perplexity(factors: Floats) -> float:
-        return problem.log_perplexity(w * factors[np.minimum(depth, factors.size - 1)])
+        return float(np.log(problem.perplexity(w * factors[np.minimum(depth, factors.size - 1)])))
 
     return best_factors(np.bincount(depth[w != 0], minlength=depth.max() + 1), log_perplexity, max_trials)
 

@@ -26,6 +26,8 @@ from epigram.errors import InputError
 from epigram.lm.ngram.backoff import BackoffModel, renormalised
 from epigram.protocols import Floats
 
+TOLERANCE, MAX_STEPS = 1e-9, 100  # of the stationary distribution
+
 
 def prune(model: BackoffModel, threshold: float | None = None, n_ngrams: int | None = None) -> BackoffModel:
     """Prune by a threshold (1e-8 is mild, 1e-6 harsh), or to at most ``n_ngrams`` n-grams.
@@ -70,14 +72,14 @@ def entropy_scores(model: BackoffModel) -> Floats:
     return scores
 
 
-def stationary(model: BackoffModel, tolerance: float = 1e-9, max_steps: int = 100) -> Floats:
+def stationary(model: BackoffModel) -> Floats:
     """Relative frequency of each word in text of the model, by its 2-grams."""
     pi: Floats = np.exp(model.pair_logp[: len(model.vocabulary_)])
     out = np.empty_like(pi)
-    for _ in range(max_steps):
+    for _ in range(MAX_STEPS):
         moved = bindings.ngram_stationary_step(model.core, model.pair_node_of, pi, out)
         pi, out = out, pi
-        if moved < tolerance:
+        if moved < TOLERANCE:
             break
     return pi
 

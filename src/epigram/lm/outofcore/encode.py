@@ -19,9 +19,9 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.files import check_sentences, decode
-from epigram.lm.corpus import cut_bytes, factorise_bytes, unwrap
+from epigram.lm.corpus import NumberedText
 from epigram.lm.tokenizer import Tokenizer
-from epigram.lm.vocabulary import END, START, UNKNOWN, UNSEEN, Vocabulary
+from epigram.lm.vocabulary import UNKNOWN, UNSEEN, Vocabulary
 from epigram.outofcore.dataset import Manifest, begin, create_array, map_array, record_of, write_arrays
 from epigram.outofcore.engine import Engine, Here, Told, in_turn, untold
 from epigram.outofcore.file_slices import LINE, PARTITION_BYTES, FileSlice, cut
@@ -50,14 +50,11 @@ def count_part(part: Part, _: Any) -> int:
     except InputError as error:
         line = (error.line or 1) + part.piece.lines_before()
         raise InputError(str(error).split(": ", 1)[-1], path=part.piece.path, line=line) from None
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
-    words, ids, ptr = factorise_bytes(raw) if part.tokenizer is None else cut_bytes(raw, part.tokenizer)
-    if START in words or END in words:
-        words, ids, ptr = unwrap(words, ids, ptr, part.piece.path)
-    counts = np.bincount(ids, minlength=len(words)).astype(np.int64)
-    write_arrays(Path(part.folder), {"ids": ids, "ptr": ptr, "counts": counts})
-    (Path(part.folder) / "words.json").write_text(json.dumps(words), "utf-8")
-    return int(ids.size)
+    text = NumberedText.of_bytes(raw, part.tokenizer, part.piece.path)
+    counts = np.bincount(text.ids, minlength=len(text.words)).astype(np.int64)
+    write_arrays(Path(part.folder), {"ids": text.ids, "ptr": text.ptr, "counts": counts})
+    (Path(part.folder) / "words.json").write_text(json.dumps(text.words), "utf-8")
+    return int(text.ids.size)
 
 
 def write_stream(

@@ -79,7 +79,9 @@ class TreeShard(Shard):
         self.has_best = False
         self._open(tree)
         if self.room is not None:
-            self.level_ptr, self.n_unseen = tree.level_ptr, tree.n_unseen
+            none: Any = np.empty(0, np.int32)
+            empty = dict.fromkeys(("history", "depth", "example", *AT_REST), none)
+            self.skeleton = replace(tree, **empty)
             for name in AT_REST:
                 self.room[name] = getattr(tree, name)
             self._close()
@@ -115,19 +117,10 @@ class TreeShard(Shard):
 
     def _read(self, room: Room) -> ContextTree:
         """The tree without what only its growth needs: where in the text a context is spelled."""
-        n, recipe = np.diff(self.level_ptr), self.recipe
+        n = np.diff(self.skeleton.level_ptr)
         depth = np.repeat(np.arange(n.size, dtype=np.int32), n)
-        tree = ContextTree(
-            history=np.empty(0, np.int32),
-            level_ptr=self.level_ptr,
-            depth=depth,
-            example=depth,
-            n_unseen=self.n_unseen,
-            order=recipe.order,
-            collapsed=False,
-            n_targets=recipe.n_words,
-            **{name: room[name] for name in AT_REST},
-        )
+        arrays: dict[str, Any] = {name: room[name] for name in AT_REST}
+        tree = replace(self.skeleton, depth=depth, example=depth, **arrays)
         tree.__dict__["multiplicity"] = np.ones(depth.size, np.int32)
         return tree
 

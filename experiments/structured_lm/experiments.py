@@ -80,7 +80,7 @@ def choose(
         found = [
             problem.solve(solver, penalty_strength, w).w for problem, w in zip(problems, starts, strict=True)
         ]
-        logs = [problem.log_perplexity(w) for problem, w in zip(problems, found, strict=True)]
+        logs = [float(np.log(problem.perplexity(w))) for problem, w in zip(problems, found, strict=True)]
         fits.clear()
         fits.update({best: starts, penalty_strength: found})
         trials.append((penalty_strength, float(np.mean(logs))))

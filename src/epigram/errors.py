@@ -7,6 +7,7 @@ input and the options were well formed and the result was not reached.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import index
 from os import PathLike
 from typing import Any, NoReturn
@@ -66,6 +67,15 @@ def reason(error: OSError) -> str:
     ('No space left on device', '10 requested and 3 written')
     """
     return error.strerror or str(error) or type(error).__name__
+
+
+@contextmanager
+def os_errors_as(what: str, path: str | PathLike[str], advice: str = "") -> Iterator[None]:
+    """Turn an OSError into an InputError that says what failed and names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what}: {reason(error)}{advice}", path=path) from error
 
 
 def install(extra: str) -> str:

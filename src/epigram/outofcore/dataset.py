@@ -21,13 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 import epigram
-from epigram.errors import InputError, reason
+from epigram.errors import InputError, os_errors_as
 from epigram.files import decode, parse_json, reserve, write_atomically
 
 FORMAT = 2
 NAME = "manifest.json"
 UNFINISHED = "unfinished"
 BLOCK = 1 << 22
+AGAIN = "; make the shards again"
 ONE_AT_A_TIME = threading.Lock()
 """numpy parses a header as Python source, which fails in several threads of Python 3.11 (SystemError)."""
 Record = dict[str, dict[str, Any]]
@@ -86,25 +87,20 @@ class Manifest:
     def read(cls, folder: str | PathLike[str], kind: str) -> Manifest:
         """Open a finished folder."""
         folder = Path(folder)
-        try:
-            content = _read_manifest(folder)
-            if content.pop("seal", None) != _seal(content):
-                raise ValueError
-            found, version = content.pop("kind"), content.pop("format")
-            shards, common = content.pop("shards"), content.pop("common")
-            if not all(map(_is_record, [*shards, common])):
-                raise ValueError
-        except OSError as error:
-            raise InputError(
-                f"no folder of shards: cannot read its {NAME}: {reason(error)}; make the shards again",
-                path=folder,
-            ) from None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise InputError(f"corrupt {NAME}; make the shards again", path=folder) from None
+        with os_errors_as(f"no folder of shards: cannot read its {NAME}", folder, AGAIN):
+            try:
+                content = _read_manifest(folder)
+                if content.pop("seal", None) != _seal(content):
+                    raise ValueError
+                found, version = content.pop("kind"), content.pop("format")
+                shards, common = content.pop("shards"), content.pop("common")
+                if not all(map(_is_record, [*shards, common])):
+                    raise ValueError
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise InputError(f"corrupt {NAME}{AGAIN}", path=folder) from None
         if version != FORMAT or found != kind:
             raise InputError(
-                f"shards of kind {found!r}, format {version}, where {kind!r}, format {FORMAT}, is needed; "
-                "make the shards again",
+                f"shards of kind {found!r}, format {version}, where {kind!r}, format {FORMAT}, is needed{AGAIN}",
                 path=folder,
             )
         return cls(folder, kind, shards, content, common)
@@ -116,7 +112,7 @@ def begin(folder: str | PathLike[str]) -> Path:
     A folder with our manifest and nothing else than shards is cleared, any other folder with content refused.
     """
     folder = Path(folder)
-    try:
+    with os_errors_as("cannot write", folder):
         folder.mkdir(parents=True, exist_ok=True)
         ours = {"common", "shards", "parts"} if _is_ours(folder) else set()
         others = sorted({entry.name for entry in folder.iterdir()} - ours - ({NAME} if ours else set()))
@@ -126,8 +122,6 @@ def begin(folder: str | PathLike[str]) -> Path:
         Manifest(folder, UNFINISHED, [], {}).write()
         for name in ours:
             shutil.rmtree(folder / name, ignore_errors=True)
-    except OSError as error:
-        raise InputError(f"cannot write: {reason(error)}", path=folder) from error
     return folder
 
 
@@ -169,10 +163,8 @@ def shard_path(folder: Path, k: int) -> Path:
 
 def write_arrays(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> Record:
     """Write named arrays; returns their record."""
-    try:
+    with os_errors_as("cannot write", folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write: {reason(error)}", path=folder) from error
     for name, array in arrays.items():
         write_array(folder / f"{name}.npy", array)
     return record_of(folder, tuple(arrays))
@@ -181,22 +173,17 @@ def write_arrays(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> Record:
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an ``.npy`` file; unlike :func:`numpy.save` this reports a full disk as such."""
     array = np.ascontiguousarray(array)
-    try:
-        with path.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-            file.write(array.data)
-    except OSError as error:
-        raise InputError(f"cannot write: {reason(error)}", path=path) from error
+    with os_errors_as("cannot write", path), path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.data)
 
 
 def create_array(path: Path, dtype: npt.DTypeLike, size: int) -> np.memmap[Any, Any]:
     """Return a new ``.npy`` file of ``size`` numbers, mapped to be written."""
-    try:
+    with os_errors_as("cannot write", path):
         array: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(size,))
         with path.open("r+b") as file:
             reserve(file.fileno(), path.stat().st_size, path)
-    except OSError as error:
-        raise InputError(f"cannot write: {reason(error)}", path=path) from error
     return array
 
 
@@ -216,47 +203,34 @@ def map_arrays(folder: Path, record: Record, checked: bool = False) -> dict[str,
     for name, known in record.items():
         path = folder / f"{name}.npy"
         if not checked and _digest(path) != known["digest"]:
-            raise InputError(
-                "corrupt: its digest is not that of the manifest; make the shards again", path=path
-            )
+            raise InputError(f"corrupt: its digest is not that of the manifest{AGAIN}", path=path)
         array = map_array(path)
         if array.dtype.str != known["dtype"] or list(array.shape) != known["shape"]:
-            raise InputError("does not belong to this folder of shards; make the shards again", path=path)
+            raise InputError(f"does not belong to this folder of shards{AGAIN}", path=path)
         arrays[name] = array
     return arrays
 
 
 def map_array(path: Path) -> npt.NDArray[Any]:
     """One array, mapped read-only."""
-    try:
-        with ONE_AT_A_TIME:
-            try:
-                array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-                return array.view(np.ndarray)
-            except ValueError:  # nothing to map in an empty array
-                array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise InputError(
-            f"a file of the shards cannot be read: {reason(error)}; make the shards again",
-            path=path,
-        ) from None
-    except (ValueError, EOFError, SyntaxError, TokenError, MemoryError, TypeError) as error:
-        raise InputError(
-            f"a file of the shards is corrupt ({error}); make the shards again", path=path
-        ) from None
+    with os_errors_as("a file of the shards cannot be read", path, AGAIN):
+        try:
+            with ONE_AT_A_TIME:
+                try:
+                    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+                    return array.view(np.ndarray)
+                except ValueError:  # nothing to map in an empty array
+                    array = np.load(path, allow_pickle=False)
+        except (ValueError, EOFError, SyntaxError, TokenError, MemoryError, TypeError) as error:
+            raise InputError(f"a file of the shards is corrupt ({error}){AGAIN}", path=path) from None
     if array.size:
-        raise InputError(
-            "a file of the shards is corrupt (cannot be mapped); make the shards again", path=path
-        )
+        raise InputError(f"a file of the shards is corrupt (cannot be mapped){AGAIN}", path=path)
     return array
 
 
 def _digest(path: Path) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    try:
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-    except OSError as error:
-        raise InputError(f"a file of the shards cannot be read: {reason(error)}", path=path) from None
+    with os_errors_as("a file of the shards cannot be read", path), path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
     return digest.hexdigest()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from epigram.errors import InputError, reason
+from epigram.errors import os_errors_as
 from epigram.files import GZIP_MAGIC, read_bytes
 
 PARTITION_BYTES = 4 << 20  # of text; encoding it takes some 30 times as much memory
@@ -27,12 +27,9 @@ class FileSlice:
         """Its bytes."""
         if self.end is None:
             return read_bytes(self.path)
-        try:
-            with open(self.path, "rb") as file:
-                file.seek(self.start)
-                return file.read(self.end - self.start)
-        except OSError as error:
-            raise InputError(f"cannot read: {reason(error)}", path=self.path) from error
+        with os_errors_as("cannot read", self.path), open(self.path, "rb") as file:
+            file.seek(self.start)
+            return file.read(self.end - self.start)
 
     def lines_before(self) -> int:
         """Lines of the file before it, for messages."""
@@ -54,21 +51,18 @@ def cut(
     """
     pieces = []
     for path in map(str, paths):
-        try:
-            if path == "-":
+        if path == "-":
+            pieces.append(FileSlice(path))
+            continue
+        with os_errors_as("cannot read", path), open(path, "rb") as file:
+            if file.read(2) == GZIP_MAGIC:
                 pieces.append(FileSlice(path))
                 continue
-            with open(path, "rb") as file:
-                if file.read(2) == GZIP_MAGIC:
-                    pieces.append(FileSlice(path))
-                    continue
-                total, start = file.seek(0, 2), 0
-                while start < total:
-                    end = _sentence_end(file, start + size, total, ends)
-                    pieces.append(FileSlice(path, start, end))
-                    start = end
-        except OSError as error:
-            raise InputError(f"cannot read: {reason(error)}", path=path) from error
+            total, start = file.seek(0, 2), 0
+            while start < total:
+                end = _sentence_end(file, start + size, total, ends)
+                pieces.append(FileSlice(path, start, end))
+                start = end
     return pieces
 
 

@@ -258,23 +258,17 @@ class Reranker(_Fitted):
         return min(round(self.held_out * n_lists), n_lists - 1)
 
     def _check(self, learner: Learner) -> None:
-        if self.measure not in MEASURES:
-            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, not {self.measure!r}.")
-        for name in ("ngrams", "min_count"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}.")
-        if self.chars < 0:
-            raise ValueError(f"chars must be at least 0, not {self.chars!r}.")
-        if not (np.isfinite(self.risk) and self.risk >= 0):
-            raise ValueError(f"risk must be a finite number >= 0, not {self.risk!r}.")
-        if not 0 <= self.held_out < 1:
-            raise ValueError(
-                f"held_out must be a share of the lists, 0 <= held_out < 1, not {self.held_out!r}."
-            )
-        if self.least_lead != "dev" and not (
-            isinstance(self.least_lead, int | float) and np.isfinite(self.least_lead) and self.least_lead >= 0
+        for name, is_right, wanted in (
+            ("measure", self.measure in MEASURES, f"one of {', '.join(MEASURES)}"),
+            ("ngrams", self.ngrams >= 1, "at least 1"),
+            ("min_count", self.min_count >= 1, "at least 1"),
+            ("chars", self.chars >= 0, "at least 0"),
+            ("risk", 0 <= self.risk < np.inf, "a finite number >= 0"),
+            ("held_out", 0 <= self.held_out < 1, "a share of the lists, 0 <= held_out < 1"),
+            ("least_lead", _is_lead(self.least_lead), "a finite number >= 0 or 'dev'"),
         ):
-            raise ValueError(f"least_lead must be a finite number >= 0 or 'dev', not {self.least_lead!r}.")
+            if not is_right:
+                raise ValueError(f"{name} must be {wanted}, not {getattr(self, name)!r}.")
         if not isinstance(learner, Learner):
             raise TypeError(f"learner must be one like BLasso(), not {learner!r}.")
 
@@ -329,6 +323,10 @@ class Reranker(_Fitted):
         """Return the weights that lifted the winner of list ``index`` over the base model's choice."""
         check_fitted(self, "weights_")
         return explain(as_nbest(lists, "input"), index, self.space_, self.weights_, self.base_weight_)
+
+
+def _is_lead(value: Any) -> bool:
+    return value == "dev" or (isinstance(value, int | float) and 0 <= value < np.inf)
 
 
 class _Stop:

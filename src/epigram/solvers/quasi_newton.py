@@ -171,74 +171,65 @@ class LBFGS(Estimator):
                 f"not {self.memory!r}, {self.max_iterations!r}, {self.threads!r} and {self.tolerance!r}."
             )
         with Parts(loss.n_weights, self.threads) as parts:
-            return self._minimise(loss, l1, l2, start, callback, parts)
-
-    def _minimise(
-        self,
-        loss: BatchLoss,
-        l1: float,
-        l2: float,
-        start: Floats | None,
-        callback: Callback | None,
-        parts: Parts,
-    ) -> Result:
-        began, kept = time.perf_counter(), here()
-        history = _History(self.memory, loss.n_weights, parts)
-        reason, number, stalled = "limit", 0, 0
-        met: list[float] = []
-        if saved := kept.state:
-            w, g, objective, scale = (saved[name] for name in ("w", "g", "objective", "scale"))
-            number, stalled, met = (saved[name] for name in ("number", "stalled", "met"))
-            history.restore(saved["slots"], saved["pairs"], saved["products"])
-        else:
-            w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
-            g = np.empty_like(w)
-            objective = _smooth(loss, l2, w, g) + l1 * float(np.abs(w).sum())
-            scale = self._scale(loss, l1, l2, w, g)
-        g_next, pseudo = np.empty_like(w), np.empty_like(w)
-        norm = _pseudo_gradient(w, g, l1, pseudo, parts)
-        while number < self.max_iterations:
-            if norm / scale <= self.tolerance or stalled == MAX_STALLED:
-                reason = "converged"
-                break
-            step = _search(loss, l1, l2, w, objective, pseudo, history.direction(pseudo), g_next, parts)
-            if step is None:
-                if not history.slots:
-                    reason = "converged"  # not even steepest descent lowers the objective any more
-                    break
-                history.slots.clear()
-                continue
-            w_next, reached, nonzero = step
-            stalled = stalled + 1 if objective - reached <= np.spacing(abs(objective)) else 0
-            objective = reached
-            history.push(w_next, w, g_next, g)
-            w, (g, g_next) = w_next, (g_next, g)
-            number += 1
+            began, kept = time.perf_counter(), here()
+            history = _History(self.memory, loss.n_weights, parts)
+            reason, number, stalled = "limit", 0, 0
+            met: list[float] = []
+            if saved := kept.state:
+                w, g, objective, scale = (saved[name] for name in ("w", "g", "objective", "scale"))
+                number, stalled, met = (saved[name] for name in ("number", "stalled", "met"))
+                history.restore(saved["slots"], saved["pairs"], saved["products"])
+            else:
+                w = np.zeros(loss.n_weights) if start is None else np.array(start, dtype=np.float64)
+                g = np.empty_like(w)
+                objective = _smooth(loss, l2, w, g) + l1 * float(np.abs(w).sum())
+                scale = self._scale(loss, l1, l2, w, g)
+            g_next, pseudo = np.empty_like(w), np.empty_like(w)
             norm = _pseudo_gradient(w, g, l1, pseudo, parts)
-            seconds = time.perf_counter() - began
-            stop = callback is not None and bool(
-                callback(Iteration(number, objective, nonzero, seconds, w, norm / scale, norm))
-            )
-            met.append(objective)
-            settled = number > LOOKS_BACK and met[-1 - LOOKS_BACK] - objective < self.settled * abs(objective)
-            kept.save(
-                {
-                    "w": w,
-                    "g": g,
-                    "objective": objective,
-                    "scale": scale,
-                    "number": number,
-                    "stalled": stalled,
-                    "met": met,
-                    **history.state(),
-                },
-                over=settled,
-                stop=stop,
-            )
-            if stop or settled:
-                reason = "callback" if stop else "settled"
-                break
-        return Result(w, objective, number, reason, norm / scale)
+            while number < self.max_iterations:
+                if norm / scale <= self.tolerance or stalled == MAX_STALLED:
+                    reason = "converged"
+                    break
+                step = _search(loss, l1, l2, w, objective, pseudo, history.direction(pseudo), g_next, parts)
+                if step is None:
+                    if not history.slots:
+                        reason = "converged"  # not even steepest descent lowers the objective any more
+                        break
+                    history.slots.clear()
+                    continue
+                w_next, reached, nonzero = step
+                stalled = stalled + 1 if objective - reached <= np.spacing(abs(objective)) else 0
+                objective = reached
+                history.push(w_next, w, g_next, g)
+                w, (g, g_next) = w_next, (g_next, g)
+                number += 1
+                norm = _pseudo_gradient(w, g, l1, pseudo, parts)
+                seconds = time.perf_counter() - began
+                stop = callback is not None and bool(
+                    callback(Iteration(number, objective, nonzero, seconds, w, norm / scale, norm))
+                )
+                met.append(objective)
+                settled = number > LOOKS_BACK and met[-1 - LOOKS_BACK] - objective < self.settled * abs(
+                    objective
+                )
+                kept.save(
+                    {
+                        "w": w,
+                        "g": g,
+                        "objective": objective,
+                        "scale": scale,
+                        "number": number,
+                        "stalled": stalled,
+                        "met": met,
+                        **history.state(),
+                    },
+                    over=settled,
+                    stop=stop,
+                )
+                if stop or settled:
+                    reason = "callback" if stop else "settled"
+                    break
+            return Result(w, objective, number, reason, norm / scale)
 
     @staticmethod
     def _scale(loss: BatchLoss, l1: float, l2: float, w: Floats, g: Floats) -> float:

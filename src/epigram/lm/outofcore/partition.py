@@ -32,17 +32,17 @@ class SubtreeRecipe:
 
     folder: str
     stream: Record
-    low: int
-    high: int
-    before: tuple[int, int] | None
     order: int
     n_words: int
     root_words: Ints
-    followers: Ints | None
     penalty: str
     strength: Strength
     nonnegative: bool
     room: str | None = None
+    low: int = 0
+    high: int = 0
+    before: tuple[int, int] | None = None
+    followers: Ints | None = None
     held_out: Positions | None = None
     """Positions of another text that this shard judges."""
 
@@ -159,25 +159,20 @@ class Split:
             found.append(followers[v][words[-1]])
         shared = _shared_tree(words, found, heavy, n_words, order)
         recipes, places = [], []
+        whole = SubtreeRecipe(
+            folder=str(manifest.folder.resolve()),
+            stream={"stream": manifest.common["stream"]},
+            order=order,
+            n_words=n_words,
+            root_words=root_words,
+            penalty=penalty,
+            strength=strength,
+            nonnegative=nonnegative,
+            room=room,
+        )
         for low, high, before in shares:
             mine = None if before is None else words[1 + heavy.index(low)]
-            recipes.append(
-                SubtreeRecipe(
-                    str(manifest.folder.resolve()),
-                    {"stream": manifest.common["stream"]},
-                    low,
-                    high,
-                    before,
-                    order,
-                    n_words,
-                    root_words,
-                    mine,
-                    penalty,
-                    strength,
-                    nonnegative,
-                    room,
-                )
-            )
+            recipes.append(replace(whole, low=low, high=high, before=before, followers=mine))
             root = np.arange(len(root_words))
             places.append(
                 slice(0, root.size) if mine is None else np.append(root, first[low] + np.arange(mine.size))

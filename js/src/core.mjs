@@ -121,7 +121,7 @@ export class Core {
   }
 
   misfit(name) {
-    throw new EpigramError(`${name}: the lengths of its arrays disagree; the model file is damaged: copy or train it again`);
+    throw new EpigramError(`${name}: the lengths of its arrays disagree; the model file is corrupt: copy or train it again`);
   }
 }
 

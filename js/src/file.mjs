@@ -15,7 +15,7 @@ const DTYPES = {
 };
 const FORMAT = 2, MOST_LEVELS = 60;
 export const damaged = (what) => {
-  throw new ModelFileError(`damaged: ${what}; copy or train it again`);
+  throw new ModelFileError(`corrupt file: ${what}; copy or train it again`);
 };
 
 let crcTable;

@@ -87,7 +87,7 @@ async function sentence(action) {
   try {
     return await action();
   } catch (error) {
-    throw told(error, "damaged: ");
+    throw told(error, "corrupt file: ");
   }
 }
 
@@ -113,7 +113,7 @@ function guarded(model, core, header) {
         return open[name](...values);
       } catch (error) {
         core.broken = !(error instanceof EpigramError);
-        throw told(error, "damaged: ");
+        throw told(error, "corrupt file: ");
       }
     };
   }

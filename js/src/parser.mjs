@@ -161,7 +161,7 @@ export class Parser {
   /** The sentences of columns as C takes them: words in lower case, and the hashes of all cells. */
   words({ ptr, columns }) {
     const { core, arcs } = this, n = ptr.at(-1), wanted = arcs.columns;
-    if (columns.length < wanted) throw new ModelFileError(`damaged: its parser reads ${wanted} columns of ${columns.length}; copy or train it again`);
+    if (columns.length < wanted) throw new ModelFileError(`corrupt file: its parser reads ${wanted} columns of ${columns.length}; copy or train it again`);
     const atoms = core.space("u64", wanted * n), outside = core.space("u64", wanted * OUTSIDE.length);
     for (let k = 0; k < wanted; k++) {
       const { ids, strings } = k ? columns[k] : mapColumn(columns[0], (cell) => cell.toLowerCase());

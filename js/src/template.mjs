@@ -32,7 +32,7 @@ export function wordTable(text) {
   const table = new Map();
   for (const line of text.split("\n").slice(0, -1)) {
     const [key, values] = line.split("\t");
-    if (values === undefined) throw new ModelFileError("damaged: a word list has a line without values");
+    if (values === undefined) throw new ModelFileError("corrupt file: a word list has a line without values");
     table.set(key, values.split(/\s+/).filter(Boolean));
   }
   return table;

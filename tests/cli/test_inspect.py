@@ -21,7 +21,7 @@ NEWER = save(
     {"epigram": json.dumps({"family": "tagger", "format": 99, "epigram": "42.0"})},
 )
 FILES = {
-    "truncated in its weights": (WHOLE[:-8], "damaged: truncated, "),
+    "truncated in its weights": (WHOLE[:-8], "corrupt file: truncated, "),
     "truncated in its header": (WHOLE[:150], "truncated model file"),
     "empty": (b"", "empty file, not an epigram model"),
     "text": (b"He PRP B-NP\n" * 9, "not an epigram model file"),
@@ -31,14 +31,14 @@ FILES = {
     ),
     "safetensors of others": (save({"w": np.zeros(1)}, {"format": "np"}), "not an epigram model file"),
     "newer": (NEWER, "written by a newer epigram (42.0); upgrade epigram to read it"),
-    "a tagger without its header": (ModelFile("tagger", {}, {}).to_bytes(), "damaged: "),
+    "a tagger without its header": (ModelFile("tagger", {}, {}).to_bytes(), "corrupt file: "),
     "a tagger with weights that do not fit": (
         ModelFile(
             "tagger",
             {"kind": "crf", "labels": ["A"], "template": None, "has_transitions": True},
             {"transition_pairs": np.array([[0, 7]]), "transition_weights": np.ones(1)},
         ).to_bytes(),
-        "damaged: ",
+        "corrupt file: ",
     ),
     "unknown family": (WHOLE, "unknown family 'toy'; upgrade epigram to read it"),
 }

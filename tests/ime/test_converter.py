@@ -150,7 +150,7 @@ def test_other_and_damaged_model_files_are_refused(converter, tmp_path):
         "surface.lengths": lambda array: array[:-1],
     }.items():
         ModelFile(whole.family, whole.header, {**whole.tensors, name: change(whole.tensors[name])}).save(file)
-        with pytest.raises(ModelFileError, match="damaged: "):
+        with pytest.raises(ModelFileError, match="corrupt file: "):
             KanaKanjiConverter.load(file)
 
 

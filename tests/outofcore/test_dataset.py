@@ -125,5 +125,5 @@ def test_a_manifest_of_other_fields_is_one_sentence(name: str, value: Any, tmp_p
     if value is not None:
         header[name] = value
     Manifest(made.folder, made.kind, made.shards, header, made.common).write()
-    with pytest.raises(InputError, match=f"d: damaged: .*'{name}'"):
+    with pytest.raises(InputError, match=f"d: corrupt file: .*'{name}'"):
         TaggerShards.open(tmp_path / "d")

@@ -59,11 +59,11 @@ def test_wrong_layouts_are_refused(layout: Any, says: str) -> None:
 def test_a_frame_that_holds_more_than_it_announces_is_refused() -> None:
     frame = zstd.compress(bytes(1000))
     for code in (frame + zstd.compress(bytes(10**8)), frame[:-1], frame[:6], b"", b"x" * 40):
-        with pytest.raises(ModelFileError, match="corrupt model file"):
+        with pytest.raises(ModelFileError, match="corrupt file"):
             decompress(np.frombuffer(code, np.uint8), [["a", "U8", [1000]]])
     compressor = zstd.ZstdCompressor()  # a stream does not announce its size
     stream = compressor.compress(bytes(1000)) + compressor.flush()
-    with pytest.raises(ModelFileError, match="corrupt model file"):
+    with pytest.raises(ModelFileError, match="corrupt file"):
         decompress(np.frombuffer(stream, np.uint8), [["a", "U8", [1000]]])
 
 

@@ -88,7 +88,7 @@ def test_header_cannot_lie_about_who_wrote_it() -> None:
 
 @pytest.mark.parametrize("end", [1, 7, 8, 9, 40, 120, 200, -1, -8, -90])
 def test_truncated(end: int) -> None:
-    with pytest.raises(ModelFileError, match=r"truncated|damaged|not an epigram model file") as raised:
+    with pytest.raises(ModelFileError, match=r"truncated|corrupt|not an epigram model file") as raised:
         ModelFile.from_bytes(MODEL.to_bytes()[:end], path="m")
     assert "\n" not in str(raised.value)
 
@@ -134,7 +134,7 @@ def test_arrays_are_accepted_as_safetensors_does(change: tuple[str, object]) -> 
     try:
         expected = safetensors.numpy.load(content)
     except Exception:
-        with pytest.raises(ModelFileError, match="damaged"):
+        with pytest.raises(ModelFileError, match="corrupt"):
             ModelFile.from_bytes(content)
         return
     found = ModelFile.from_bytes(content).tensors
@@ -223,7 +223,7 @@ def test_a_family_that_misses_a_tensor_says_so(tmp_path: Path, monkeypatch: pyte
     )
     monkeypatch.setattr(file_module, "_reader", lambda file, path: reader)
     for function in (load, describe):
-        with pytest.raises(ModelFileError, match="damaged: it has no 'ids'"):
+        with pytest.raises(ModelFileError, match="corrupt file: it has no 'ids'"):
             function(tmp_path / "m")
 
 
@@ -262,7 +262,7 @@ def test_bytes_that_are_no_utf8_are_a_damaged_file():
     content, lengths = pack_strings(["rose", "日本"])
     broken = content.copy()
     broken[-1] ^= 0x80
-    with pytest.raises(ModelFileError, match="damaged"):
+    with pytest.raises(ModelFileError, match="corrupt"):
         unpack_strings(broken, lengths)
-    with pytest.raises(ModelFileError, match="damaged"):
+    with pytest.raises(ModelFileError, match="corrupt"):
         unpack_strings(content, np.array([5, 5], np.uint32))

@@ -102,7 +102,7 @@ def test_one_change_is_one_sentence(tmp_path: Path, name: str, change: Change, s
     for function in (load, describe):
         with pytest.raises(ModelFileError) as raised:
             function(path)
-        assert str(raised.value).startswith(f"{path}: damaged: ")
+        assert str(raised.value).startswith(f"{path}: corrupt file: ")
         assert says in str(raised.value)
         assert "\n" not in str(raised.value)
     assert time.process_time() - begun < 5
@@ -115,7 +115,7 @@ def test_a_flipped_bit_is_seen(tmp_path: Path, name: str) -> None:
     load(path)
     for at in (len(content) // 3, len(content) - 1):
         path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
-        with pytest.raises(ModelFileError, match=r"damaged: its checksum is|not an epigram model file"):
+        with pytest.raises(ModelFileError, match=r"corrupt file: its checksum is|not an epigram model file"):
             load(path)
 
 
@@ -128,7 +128,7 @@ def test_the_checksum_covers_header_and_arrays() -> None:
     content = ModelFile("toy", {"settings": {"a": 1}}, {"w": np.arange(9.0)}).to_bytes()
     assert sealed(content) == content
     for old, new in ((b'a\\": 1', b'a\\": 2'), (b"[9]", b"[8]")):
-        with pytest.raises(ModelFileError, match="damaged"):
+        with pytest.raises(ModelFileError, match="corrupt"):
             ModelFile.from_bytes(content.replace(old, new))
 
 
@@ -154,7 +154,7 @@ def test_half_a_character_in_the_header_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_header_fields_have_types(wanted: Any, found: Any) -> None:
-    with pytest.raises(ModelFileError, match="damaged: "):
+    with pytest.raises(ModelFileError, match="corrupt file: "):
         Schema(wanted).check_header(found)
 
 
@@ -189,7 +189,7 @@ def test_every_way_in_names_the_file(tmp_path: Path) -> None:
     from epigram.tagging.column_tagger import ColumnTagger
 
     for way in (epigram.load, epigram.CRFTagger.load, ColumnTagger.load):
-        with pytest.raises(ModelFileError, match=r"m\.epigram: damaged: 'state_labels' holds 200"):
+        with pytest.raises(ModelFileError, match=r"m\.epigram: corrupt file: 'state_labels' holds 200"):
             way(path)
 
 

@@ -101,7 +101,7 @@ class WordTable:
             rows = (line.split("\t") for line in text.split("\n")[:-1])
             return cls(name, {key: tuple(values.split()) for key, values in rows})
         except (zlib.error, ValueError) as error:
-            raise ValueError(f"damaged word list {name!r}: {error}") from None
+            raise ValueError(f"corrupt word list {name!r}: {error}") from None
 
 
 def match_spans(

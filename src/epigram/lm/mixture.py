@@ -246,7 +246,7 @@ def from_model_file(file: ModelFile) -> LanguageModel:
 
         return CachedLM(models[0], int(settings["size"]), float(settings["weight"]))
     except (TypeError, ValueError) as wrong:
-        raise ModelFileError(f"damaged: {wrong}") from wrong
+        raise ModelFileError(f"corrupt file: {wrong}") from wrong
 
 
 def describe(file: ModelFile) -> list[Section]:

@@ -161,11 +161,11 @@ def parts_of(file: ModelFile) -> list[ModelFile]:
     """The files that :func:`pack_parts` put into one."""
     headers = file.header["parts"]
     if not isinstance(headers, list) or not headers or len(headers) > len(file.tensors):
-        raise ModelFileError("damaged: the parts of a mixture are missing")
+        raise ModelFileError("corrupt file: the parts of a mixture are missing")
     parts = []
     for k, header in enumerate(headers):
         if not isinstance(header, dict) or not isinstance(header.get("settings"), dict):
-            raise ModelFileError(f"damaged: part {k} of a mixture has no settings")
+            raise ModelFileError(f"corrupt file: part {k} of a mixture has no settings")
         own = _under(f"{k}.", file.tensors)
         parts.append(ModelFile(FAMILY, header, own, list(own)))
     return parts

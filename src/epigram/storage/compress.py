@@ -65,14 +65,14 @@ def decompress(code: npt.NDArray[np.uint8], layout: Any) -> dict[str, npt.NDArra
     largest = most_bytes(code.size)
     for name, _, shape in shapes:
         if not all(type(size) is int and 0 <= size <= largest for size in shape):
-            raise ModelFileError(f"corrupt model file: array {name!r} has the shape {shape}")
+            raise ModelFileError(f"corrupt file: array {name!r} has the shape {shape}")
     sizes = [dtype.itemsize * math.prod(shape) for _, dtype, shape in shapes]
     if (total := sum(sizes)) > largest:
         too_many = f"unpacks to {total:,} bytes, more than {largest:,}"
         raise ModelFileError(f"{too_many}; if that is meant, allow it: epigram --max-bytes N")
     for name, _, shape in shapes:
         if max(shape, default=0) > total:  # rows without bytes, for which readers would allocate memory
-            raise ModelFileError(f"corrupt model file: array {name!r} has the shape {shape}")
+            raise ModelFileError(f"corrupt file: array {name!r} has the shape {shape}")
     planes = _decompress_frame(code, total)
     arrays, start = {}, 0
     for (name, dtype, shape), size in zip(shapes, sizes, strict=True):
@@ -88,10 +88,10 @@ def _decompress_frame(code: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.
         announced = zstd.get_frame_info(code.data).decompressed_size
         content = frame.decompress(code.data, size) if announced == size else b""
     except zstd.ZstdError as error:
-        raise ModelFileError(f"corrupt model file: {error}; copy or train it again") from error
+        raise ModelFileError(f"corrupt file: {error}; copy or train it again") from error
     if announced != size or len(content) != size or not frame.eof or frame.unused_data:
         raise ModelFileError(
-            f"corrupt model file: its arrays should have {size:,} bytes but decompress to another number; "
+            f"corrupt file: its arrays should have {size:,} bytes but decompress to another number; "
             "copy or train it again"
         )
     return np.frombuffer(content, np.uint8)

@@ -167,7 +167,7 @@ class ModelFile:
         try:
             tensors = _arrays(content, places)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            said = f"damaged: truncated, or changed since it was written ({error}); copy or train it again"
+            said = f"corrupt file: truncated, or changed since it was written ({error}); copy or train it again"
             raise ModelFileError(said, path=path) from error
         checksum = header.pop("crc32", _looks_like_sum(header))
         _check_sum(content, checksum, path)
@@ -240,7 +240,7 @@ def _looks_like_sum(header: dict[str, Any]) -> str | None:
 def _check_sum(content: bytearray | mmap, expected: Any, path: str | PathLike[str] | None) -> None:
     """Compare the file's checksum, where it has one, with its bytes."""
     if expected is not None and expected != (found := f"{_sum_of(content):08x}"):
-        said = f"damaged: its checksum is {found}, not {str(expected)[:20]!r}"
+        said = f"corrupt file: its checksum is {found}, not {str(expected)[:20]!r}"
         raise ModelFileError(f"{said}; copy or train it again", path=path)
 
 
@@ -305,7 +305,7 @@ def _read_header(
             json.dumps(header, ensure_ascii=False).encode()  # half a character is no text
     except UnicodeEncodeError:
         raise ModelFileError(
-            "damaged: its header holds half a character (a lone surrogate)", path=path
+            "corrupt file: its header holds half a character (a lone surrogate)", path=path
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelFileError("not an epigram model file", path=path) from None
@@ -348,14 +348,14 @@ def string_offsets(content: npt.NDArray[np.uint8], lengths: npt.NDArray[Any]) ->
     ptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, dtype=np.int64, out=ptr[1:])
     if len(lengths) and (ptr[-1] != len(content) or lengths.max() > len(content)):
-        raise ModelFileError("damaged: its strings end too early or too late")
+        raise ModelFileError("corrupt file: its strings end too early or too late")
     try:
         content.tobytes().decode()
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"damaged: its strings are no UTF-8 ({error})") from error
+        raise ModelFileError(f"corrupt file: its strings are no UTF-8 ({error})") from error
     first = content[ptr[:-1][np.asarray(lengths) > 0]]
     if ((first & 0xC0) == 0x80).any():
-        raise ModelFileError("damaged: a string begins inside a character")
+        raise ModelFileError("corrupt file: a string begins inside a character")
     return ptr
 
 
@@ -407,13 +407,13 @@ def blaming(path: str | PathLike[str] | None) -> Iterator[None]:
     try:
         yield
     except KeyError as missing:
-        raise ModelFileError(f"damaged: it has no {missing}", path=path) from missing
+        raise ModelFileError(f"corrupt file: it has no {missing}", path=path) from missing
     except ModelFileError as error:
         if error.path is not None:
             raise
         raise ModelFileError(str(error), path=path) from error
     except InputError as error:
-        raise ModelFileError(f"damaged: {error}", path=path) from error
+        raise ModelFileError(f"corrupt file: {error}", path=path) from error
     except MemoryError as error:
         raise ModelFileError(f"not enough memory to read this model ({error})", path=path) from error
     except (
@@ -424,4 +424,4 @@ def blaming(path: str | PathLike[str] | None) -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        raise ModelFileError(f"damaged: {type(error).__name__}: {error}", path=path) from error
+        raise ModelFileError(f"corrupt file: {type(error).__name__}: {error}", path=path) from error

@@ -196,7 +196,7 @@ def _slots(shares: npt.NDArray[np.int64]) -> list[tuple[int, int, int, int, int]
 
 
 def _corrupt(found: str) -> ModelFileError:
-    return ModelFileError(f"corrupt model file: {found}. Copy or train the model again.")
+    return ModelFileError(f"corrupt file: {found}. Copy or train the model again.")
 
 
 def _unpack_planes(raw: bytes, n: int) -> npt.NDArray[np.int64]:

@@ -59,11 +59,11 @@ def sum_groups(steps: np.ndarray, sizes: np.ndarray) -> Ints:
     [3, 5, 1]
     """
     if sizes.sum() != steps.size or (sizes < 0).any() or (sizes > steps.size).any():
-        raise ModelFileError("damaged: its trees do not fit together")
+        raise ModelFileError("corrupt file: its trees do not fit together")
     out = np.empty(steps.size, dtype=np.int32)
     steps, sizes = (np.ascontiguousarray(numbers, dtype=np.int64) for numbers in (steps, sizes))
     if not bindings.groups_sum(sizes, steps, out):
-        raise ModelFileError("damaged: a number of its trees is too large")
+        raise ModelFileError("corrupt file: a number of its trees is too large")
     return out
 
 
@@ -91,7 +91,7 @@ def unpack_weights(tensors: Mapping[str, npt.NDArray[Any]]) -> Floats:
         return tensors["weights"].astype(np.float64)
     book, codes = tensors["codebook"].astype(np.float64), tensors["codes"]
     if codes.size and codes.max() >= book.size:
-        raise ModelFileError("damaged: a code outside the codebook")
+        raise ModelFileError("corrupt file: a code outside the codebook")
     return np.asarray(book[codes])
 
 

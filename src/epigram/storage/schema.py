@@ -103,7 +103,7 @@ class Schema:
     >>> schema.read(good, labels=1)
     Traceback (most recent call last):
         ...
-    epigram.errors.ModelFileError: damaged: 'ids' holds 1 where all are below 1
+    epigram.errors.ModelFileError: corrupt file: 'ids' holds 1 where all are below 1
     """
 
     header: Mapping[str, Any]
@@ -204,7 +204,7 @@ def weights(size: str, prefix: str = "", **must: Any) -> dict[str, Array]:
 
 def damaged(what: str) -> NoReturn:
     """Refuse a model file."""
-    raise ModelFileError(f"damaged: {what}")
+    raise ModelFileError(f"corrupt file: {what}")
 
 
 def _check_field(name: str, wanted: Any, found: Any) -> None:

@@ -151,5 +151,5 @@ def test_a_file_holds_it_all(model, tmp_path):
     file = ModelFile.load(path)
     for name, value in (("window", 0), ("horizons", [0.0, 1.0]), ("horizons", [1.0])):
         header = {**file.header, "settings": {**file.header["settings"], name: value}}
-        with pytest.raises(ModelFileError, match="damaged"):
+        with pytest.raises(ModelFileError, match="corrupt"):
             epigram.lm.storage.from_model_file(ModelFile(file.family, header, file.tensors))

@@ -150,7 +150,7 @@ def test_zero_probabilities_and_very_small_ones_are_kept():
 def test_damaged_files_are_refused(name, array):
     file = KneserNeyLM(3).fit(CLOSED).to_model_file()
     file.tensors[name] = array
-    with pytest.raises(ModelFileError, match="damaged"):
+    with pytest.raises(ModelFileError, match="corrupt"):
         from_model_file(file)
 
 

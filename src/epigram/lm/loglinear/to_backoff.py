@@ -36,7 +36,7 @@ def to_backoff(vocabulary: Vocabulary, loss: SuffixLoss, w: Floats) -> BackoffMo
     number[nodes] = np.arange(nodes.size, dtype=np.int32)
     of_pair = tree.per_pair(np.arange(tree.n_contexts, dtype=np.int32))[kept]
     if not (loss.z.min() > 0.0 and loss.z.max() < np.inf):
-        raise InputError("the weights of a context add up to more than numbers hold; is the file damaged?")
+        raise InputError("the weights of a context add up to more than numbers hold; is the file corrupt?")
     root_logp = np.full(n_words, -np.log(loss.z[0]))
     root_logp[tree.word[: tree.pair_ptr[1]]] += np.log(loss.e[: tree.pair_ptr[1]])
     parent = tree.parent[nodes[1:]]

@@ -38,7 +38,7 @@ from epigram.lm.vocabulary import BOUNDARY, START, UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
 
 Trie: TypeAlias = tuple[Offsets, Offsets, Ints, Floats, Floats]
-MISFIT = "the arrays of a back-off model do not fit together; is the file damaged?"
+MISFIT = "the arrays of a back-off model do not fit together; is the file corrupt?"
 KINDS = {
     "factored": "class-factored model",
     "document": "model with document features",

@@ -120,7 +120,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, tmp_path):
         ),
         "no words": ("build", tmp_path / "empty.txt", "-o", tmp_path / "x"),
         "cannot read": ("build", tmp_path / "none.txt", "-o", tmp_path / "x"),
-        "a model of family 'tagger', not 'ime'": ("convert", tmp_path / "t.epigram", "はし"),
+        "holds a tagger, not a kana-kanji converter": ("convert", tmp_path / "t.epigram", "はし"),
         "not an epigram model file": ("convert", text, "はし"),
         "100,000 characters; at most 2,000": ("convert", model),
         "unknown method 'magic'": ("adapt", model, text, "--method", "magic", "-o", tmp_path / "x"),

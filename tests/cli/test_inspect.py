@@ -78,7 +78,7 @@ def test_another_family_is_not_a_tagger(tmp_path: Path) -> None:
     path.write_bytes(WHOLE)
     for words in (["eval", str(path), "-"], ["run", str(path)]):
         done = epigram("tag", *words, stdin=b"He PRP B-NP\n")
-        assert_one_sentence(done, path, "a model of family 'toy', not 'tagger'")
+        assert_one_sentence(done, path, "holds a model of family 'toy', not a tagger")
 
 
 def test_a_whole_model_is_shown(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_journal_in_a_file_of_its_own(converter, tmp_path):
 def test_other_and_damaged_model_files_are_refused(converter, tmp_path):
     file = tmp_path / "m.epigram"
     ModelFile("tagger", {}, {}).save(file)
-    with pytest.raises(ModelFileError, match="a model of family 'tagger', not 'ime'"):
+    with pytest.raises(ModelFileError, match="holds a tagger, not a kana-kanji converter"):
         KanaKanjiConverter.load(file)
     converter.save(file)
     whole = ModelFile.load(file)

@@ -202,7 +202,7 @@ def test_foreign_newer_and_empty(content: bytes, says: str, tmp_path: Path) -> N
 
 def test_other_and_unknown_family(tmp_path: Path) -> None:
     MODEL.save(tmp_path / "m")
-    with pytest.raises(ModelFileError, match="a model of family 'toy', not 'tagger'"):
+    with pytest.raises(ModelFileError, match="holds a model of family 'toy', not a tagger"):
         ModelFile.load(tmp_path / "m", family="tagger")
     for function in (load, describe):
         with pytest.raises(ModelFileError, match="unknown family 'toy'; upgrade epigram to read it"):

@@ -70,6 +70,15 @@ FAMILIES = {
     "pipeline": "epigram.pipeline.storage",
     "classifier": "epigram.classify.storage",
 }
+_KINDS = {
+    "ime": ("a kana-kanji converter", "ime build"),
+    "tagger": ("a tagger", "tag train"),
+    "reranker": ("a reranker", "rerank train"),
+    "lm": ("a language model", "lm train"),
+    "parser": ("a parser", "parse train"),
+    "pipeline": ("a pipeline", "pipeline train"),
+    "classifier": ("a text classifier", "classify train"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +165,20 @@ class ModelFile:
         if (foreign := FOREIGN.get(bytes(content[:4]))) is not None:
             with blaming(path):
                 file: ModelFile = getattr(import_module(foreign[0]), foreign[1])(bytes(content), path)
-            _demand(family, file.family, path)
+            demand_family(family, file.family, path)
             return file
         places, header = _read_header(content, path)
         if header["format"] > FORMAT:
             raise ModelFileError(
                 f"written by a newer epigram ({header.get(_KEY)}); upgrade epigram to read it", path=path
             )
-        _demand(family, header["family"], path)
+        demand_family(family, header["family"], path)
         try:
             tensors = _arrays(content, places)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            said = f"corrupt file: truncated, or changed since it was written ({error}); copy or train it again"
+            said = (
+                f"corrupt file: truncated, or changed since it was written ({error}); copy or train it again"
+            )
             raise ModelFileError(said, path=path) from error
         checksum = header.pop("crc32", _looks_like_sum(header))
         _check_sum(content, checksum, path)
@@ -209,10 +220,15 @@ def stream_to_file(
     write_atomically(path, chain((start,), (block.tobytes() for block in code())))
 
 
-def _demand(family: str | None, found: str, path: str | PathLike[str] | None) -> None:
+def demand_family(family: str | None, found: str, path: str | PathLike[str] | None) -> None:
     """Refuse a model of another family than the one wanted, if one is."""
     if family is not None and found != family:
-        raise ModelFileError(f"a model of family {found!r}, not {family!r}", path=path)
+        way = f"; train one with epigram {_KINDS[family][1]}" if family in _KINDS else ""
+        raise ModelFileError(f"holds {_kind(found)}, not {_kind(family)}{way}", path=path)
+
+
+def _kind(family: str) -> str:
+    return _KINDS[family][0] if family in _KINDS else f"a model of family {family!r}"
 
 
 def sealed(content: bytes) -> bytes:

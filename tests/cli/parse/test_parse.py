@@ -155,7 +155,7 @@ def test_models_of_other_families_are_refused(run, treebank, tmp_path):
     for command in ("eval", "run", "explain"):
         code, _, err = run("parse", command, other, treebank)
         assert code == 2
-        assert "holds a CRFTagger, not a parser" in err
+        assert "holds a tagger, not a parser" in err
 
 
 def test_sentences_of_1_and_of_500_words_are_parsed(run, parser, tmp_path):

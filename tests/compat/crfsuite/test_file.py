@@ -170,7 +170,7 @@ def test_an_attribute_without_features_is_left_out() -> None:
 
 def test_the_other_family_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.crfsuite").write_bytes(by_hand())
-    with pytest.raises(ModelFileError, match=r"m\.crfsuite: a model of family 'tagger', not 'lm'"):
+    with pytest.raises(ModelFileError, match=r"m\.crfsuite: holds a tagger, not a language model"):
         ModelFile.load(tmp_path / "m.crfsuite", "lm")
 
 

@@ -52,11 +52,6 @@ def read_labelled(
 
 def load_classifier(path: Path) -> Any:
     """The text classifier of a file."""
-    from epigram.classify import TextClassifier
     from epigram.storage import load
 
-    classifier = load(path)
-    if not isinstance(classifier, TextClassifier):
-        said = f"holds a {type(classifier).__name__}, not a text classifier; train one with epigram classify train"
-        raise InputError(said, path=path)
-    return classifier
+    return load(path, "classifier")

@@ -23,15 +23,13 @@ Decoding = Annotated[
 
 def load_parser(path: Path, decoding: str | None, threads: int) -> Any:
     """The parser or tree tagger of a file."""
-    from epigram.parsing.parser import DependencyParser
     from epigram.parsing.tree_tagger import TreeTagger
     from epigram.storage import load
+    from epigram.storage.file import demand_family
 
     estimator = load(path)
-    if not isinstance(estimator, DependencyParser | TreeTagger):
-        raise InputError(
-            f"holds a {type(estimator).__name__}, not a parser; train one with epigram parse train", path=path
-        )
+    if not isinstance(estimator, TreeTagger):
+        demand_family("parser", estimator._family, path)
     estimator.set_params(threads=threads)
     if decoding is not None:
         if isinstance(estimator, TreeTagger):

@@ -44,13 +44,9 @@ def chosen_parts(only: str | None) -> tuple[str, ...] | None:
 
 def load_pipeline(name: str | Path, threads: int = 1) -> Pipeline:
     """Return the pipeline of a file, or of an installed model."""
-    from epigram.pipeline.pipeline import Pipeline
     from epigram.storage import load
 
-    found = load(name)
-    if not isinstance(found, Pipeline):
-        kind = type(found).__name__
-        raise InputError(f"holds a {kind}, not a pipeline; train one with epigram pipeline train", path=name)
+    found: Pipeline = load(name, "pipeline")
     found.threads = threads
     return found
 

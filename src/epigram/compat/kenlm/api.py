@@ -17,8 +17,6 @@ import numpy as np
 
 from epigram._core import bindings
 from epigram.compat.kenlm.binary import MISSING_UNKNOWN
-from epigram.errors import InputError
-from epigram.lm.base import LanguageModel
 from epigram.lm.mixture import table_of
 from epigram.lm.ngram.arpa import read_arpa
 from epigram.lm.vocabulary import START, UNKNOWN
@@ -109,9 +107,7 @@ class Model:
         with open(self.path, "rb") as file:
             start = file.read(2000)
         is_arpa = b"\\data\\" in start or start[:2] == b"\x1f\x8b"
-        model = read_arpa(self.path) if is_arpa else load(self.path)
-        if not isinstance(model, LanguageModel):
-            raise InputError(f"holds a {type(model).__name__}, not a language model", path=self.path)
+        model = read_arpa(self.path) if is_arpa else load(self.path, "lm")
         self.model = table_of(model, self.path)
         vocabulary, depth = self.model.vocabulary_, self.model.node_depth
         n_slots = 1 << (2 * len(vocabulary)).bit_length()
@@ -179,3 +175,7 @@ class Model:
         logp = self.BaseScore(in_state, word, out_state)
         walk = out_state._walk
         return FullScoreReturn(logp, walk.get("length"), bool(walk.get("oov")))
+
+
+LanguageModel = Model
+"""The name that earlier versions of kenlm had."""

@@ -52,9 +52,10 @@ _BINARY = (
         rb"mmap lm http|lCRF|\x80[\x02-\x05]",
         "a model or pickle of another program, not text; check the order of the arguments",
     ),
+    (rb"[^\x00]{0,8191}\x00", "binary data (byte 0x00), not text; check the order of the arguments"),
 )
 """Patterns of the first bytes of files that are not UTF-8 text, and the error for each."""
-_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[?\s*\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
+JSON_START = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[?\s*\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
 _TABLE_NAME = re.compile(r"\.(csv|tsv|jsonl|ndjson)(?:\.gz)?$")
 _CONLLU = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]*){9}(?:\n|\Z)")
 _HEAD, _ROWS, _TABLE_ROWS, _COLUMN_ROWS = 1 << 16, 3, 20, 8
@@ -156,7 +157,7 @@ Take the text out first: jq -r .text FILE > NEW
         way = "cut -d, -f2" if named[1] == "csv" else "jq -r .text" if named[1] != "tsv" else "cut -f2"
         said = f"a file of records by its name (.{named[1]}), {wanted}. Take the text out first: {way} FILE > NEW"
         raise InputError(said, path=path)
-    if _JSON.match(raw[:_HEAD]):
+    if JSON_START.match(raw[:_HEAD]):
         field = re.search(rb'"(text|content|sentence|body)"\s*:', raw[:_HEAD])
         said = f"JSON, {wanted}. Take the text out first: jq -r .{field[1].decode() if field else 'FIELD'} FILE > NEW"
         raise InputError(said, path=path)

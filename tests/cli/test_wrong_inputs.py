@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from in_process import Done, epigram
 
 from epigram.cli import COMMANDS, GROUPS
 from epigram.compat.crfsuite.file import write_model
 from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain, treebank
 from epigram.lm import LogLinearLM
 from epigram.tagging import CRFTagger
+from in_process import Done, epigram
 
 LINES = {
     "pipeline train": "{conllu} -o {out} --folds 2 --dev {conllu}",

@@ -56,8 +56,6 @@ def plain_text(path: Path, field: str | None) -> Path:
         for document in reader:
             lines = [line for line in document.text.split("\n") if line.strip()]
             file.write("".join(f"{line}\n" for line in lines) + "\n" * bool(lines))
-    if not reader.n_documents:
-        raise InputError("no documents", path=path)
     if field is not None and reader.format is not None and not reader.format.names:
         raise InputError("has no fields; leave out --field", path=path)
     return made

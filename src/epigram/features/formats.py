@@ -24,7 +24,7 @@ from epigram._core import bindings
 from epigram._core.arrays import offsets
 from epigram.errors import InputError
 from epigram.features.columns import Column, Columns, Lines
-from epigram.files import check_sentences, decode, read_bytes
+from epigram.files import JSON_START, check_sentences, decode, read_bytes
 
 FORMATS = ("conll", "conllu", "text", "slash")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -85,6 +85,11 @@ def parse_columns(
         raise ValueError(f"separator is one ASCII character or None, not {separator!r}")
     decode(raw, path)
     raw = raw.removeprefix(BYTE_ORDER_MARK)
+    if separator is None and JSON_START.match(raw):
+        raise InputError(
+            "this is JSON; write a token a line with its label, blank lines between sentences, or only the text",
+            path=path,
+        )
     prefixes = [comments] if isinstance(comments, str) else list(comments)
     if format == "text":
         check_sentences(raw, path)

@@ -246,6 +246,8 @@ def _json(lines: Sequence[bytes], fields: Fields, labelled: bool) -> JsonLines:
     plain = [name for name in names if not any(isinstance(value.get(name), dict) for value in found)]
     rows = [[value.get(name, "") for name in plain] for value in found]
     made = JsonLines(fields.chosen(plain, rows, labelled) if found else fields)
+    if found and not made.fields.text:
+        raise InputError(f"no field of text; name it with --field; the fields are {', '.join(names[:20])}")
     made.names = names
     return made
 

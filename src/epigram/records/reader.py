@@ -40,7 +40,7 @@ class RecordReader:
 
     Attributes
     ----------
-    n_documents, n_malformed : counts so far.
+    n_documents, n_malformed, n_texts : counts so far; texts are documents that are not blank.
     format : the :class:`Format` of the file being read.
     formats : those of all files so far, by path.
     """
@@ -63,7 +63,7 @@ class RecordReader:
             strict,
             keep_malformed,
         )
-        self.n_documents = self.n_malformed = 0
+        self.n_documents = self.n_malformed = self.n_texts = 0
         self.format: Format | None = None
         self.formats: dict[str, Format] = {}
         self._given, self._shown = format, shown
@@ -78,6 +78,8 @@ class RecordReader:
             warnings.warn(DataWarning(said), stacklevel=2)
         if self.n_malformed and not self.n_documents:
             raise InputError(f"no document could be read, {self.n_malformed:,} malformed; see the warnings")
+        if not self.n_texts:
+            raise InputError(f"no text: {', '.join(self.paths[:3])}: empty or blank")
 
     def documents(self, path: str) -> Iterator[Document]:
         """The documents of one file."""
@@ -105,6 +107,7 @@ class RecordReader:
                     yield Document("", (), record, path, number, str(error))
                 continue
             self.n_documents += 1
+            self.n_texts += not (not text or text.isspace())
             yield Document(text, labels, record, path, number)
 
     def _report(self, said: str, path: str, line: int) -> None:

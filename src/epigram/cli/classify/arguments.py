@@ -42,8 +42,6 @@ def read_labelled(
 
     reader = RecordReader([str(path) for path in files], fields_of(text, label), format, labelled=True)
     documents: list[Document] = list(reader)
-    if not documents:
-        raise InputError("no documents", path=files[0])
     if not any(document.labels for document in documents):
         said = "no labels found; name their field with --label, or write __label__NAME before each text"
         raise InputError(said, path=files[0])

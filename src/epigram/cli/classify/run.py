@@ -10,7 +10,6 @@ from typing import Any
 from epigram.cli.classify.arguments import FileFormat, Files
 from epigram.cli.documents import Field
 from epigram.cli.options import Model, Threads
-from epigram.errors import InputError
 
 BATCH = 2000
 
@@ -50,8 +49,6 @@ def command(
                 print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
             else:
                 print(console.echoed("\t".join(f"{name}\t{p:.6f}" for name, p in found)))
-    if reader.n_malformed and not reader.n_documents:
-        raise InputError("no document could be read; see the warnings")
 
 
 def labels_of(

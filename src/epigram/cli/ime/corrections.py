@@ -39,6 +39,8 @@ def command(
             raise InputError("cannot read: there is no such file", path=source)
         known = {repr(lesson) for lesson in journal.lessons}
         more = Corrections.load(converter.decoder, source).lessons
+        if not more:
+            raise InputError("no corrections; expected a file that --export wrote", path=source)
         journal.lessons += [lesson for lesson in more if repr(lesson) not in known]
     for number in sorted(set(forget or ()), reverse=True):
         if not 1 <= number <= len(journal.lessons):

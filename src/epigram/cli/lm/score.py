@@ -9,6 +9,7 @@ from epigram.cli import console
 from epigram.cli.documents import Field, plain_text
 from epigram.cli.lm.models import Model, Text, open_model, open_word_scorer, warn_if_left_out
 from epigram.cli.options import Json
+from epigram.errors import InputError
 
 
 def command(
@@ -43,6 +44,8 @@ def command(
     language_model = open_model(model)
     words = [*language_model.vocabulary_.words, "<unk>"]
     corpus = Corpus.read(plain_text(text, field), language_model.vocabulary_)
+    if not corpus.n_sentences:
+        raise InputError("no sentences: the file is empty or blank", path=text)
     warn_if_left_out(language_model, corpus.n_unseen, corpus.n_tokens)
     logps = language_model.score_corpus(corpus)
     ends = corpus.sentence_ptr + np.arange(corpus.n_sentences + 1)

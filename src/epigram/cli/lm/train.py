@@ -434,9 +434,13 @@ def _written(strength: Strength) -> str:
 
 def warn_if_learnt(text: Path, valid: Path) -> None:
     """Say so where the held-out text is part of the training text."""
-    if not (text.is_file() and valid.is_file()):
+    if str(valid) == "-" or valid.is_fifo():  # can be read only once
         return
     held_out = Counter(line for line in map(str.strip, read_lines(valid)) if line)
+    if not held_out:
+        raise InputError("--valid has no sentences: the file is empty or blank", path=valid)
+    if not text.is_file():
+        return
     learnt = {line for line in map(str.strip, stream_lines(text)) if line in held_out}
     if sum(held_out[line] for line in learnt) > MOSTLY * held_out.total():
         warn(

@@ -110,11 +110,15 @@ def _analyses(
     pipeline: Pipeline, path: Path, form: str, parts: tuple[str, ...] | None
 ) -> Iterator[tuple[int, Analysis, Any]]:
     """Yield the analyses of a file with their offsets and the treebank that they were read from."""
+    from epigram.features.formats import CONLLU_LINE, head_lines
     from epigram.files import decode, read_bytes
     from epigram.pipeline.analysis import read_gold
 
     raw = read_bytes(path)
     if form == "text":
+        lines = [line for line in head_lines(raw) if not line.startswith("#")]
+        if lines and CONLLU_LINE.fullmatch(lines[0]):
+            raise InputError("CoNLL-U, but text is expected; --input conllu reads it", path=path)
         for offset, block in text_blocks(decode(raw, path).removeprefix("\ufeff")):
             yield offset, pipeline.analyse(block, parts), None
     elif form == "conllu":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,22 +24,6 @@ Alternatives = Annotated[
     ),
 ]
 Format = Literal["auto", "conll", "conllu", "text", "slash"]
-
-
-_JSON = re.compile(rb'\s*\[?\s*\{\s*"[^"\n]*"\s*:')
-
-
-def read_sentences(path: Path) -> bytes:
-    """Read a file of sentences; refuse JSON, whose lines could be taken for columns or text."""
-    from epigram.files import read_bytes
-
-    raw = read_bytes(path)
-    if _JSON.match(raw):
-        raise InputError(
-            "this is JSON; write a token a line with its label, blank lines between sentences, or only the text",
-            path=path,
-        )
-    return raw
 
 
 def choose_template(name: str | None, model: str, observations: Columns, labels: list[str]) -> Template:

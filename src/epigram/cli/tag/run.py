@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from epigram.cli import console
 from epigram.cli.documents import Field, may_hold_records, plain_text
 from epigram.cli.options import JsonLines, Model, Threads
-from epigram.cli.tag.arguments import Format, read_sentences
+from epigram.cli.tag.arguments import Format
 from epigram.errors import InputError
+from epigram.files import read_bytes
 
 if TYPE_CHECKING:
     from epigram.features.columns import Columns
@@ -86,7 +87,7 @@ def _read(tagger: ColumnTagger, source: Path, format: str | None, field: str | N
     """The input, of records the lines of their text; a note says where it is taken for text."""
     if field is not None or (format is None and tagger.needs == 1 and _holds_fields(source)):
         source, format = plain_text(source, field), "text"
-    raw = read_sentences(source)
+    raw = read_bytes(source)
     if format is None and (format := tagger.guess_format(raw, str(source))) == "text":
         console.stderr().print("[dim]read as plain text, a sentence a line; --format says otherwise[/dim]")
     return tagger.read_bytes(raw, str(source), format)

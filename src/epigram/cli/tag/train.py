@@ -14,7 +14,7 @@ from epigram.cli.options import TRAINING, Seed, Threads, derived, given, integer
 from epigram.cli.plots import plot_training
 from epigram.cli.run import SHARDING, Sharding, TrainingRun, watch
 from epigram.cli.solvers import OFFERED, SOLVERS, make_solver
-from epigram.cli.tag.arguments import Alternatives, Format, choose_template, read_answers, read_sentences
+from epigram.cli.tag.arguments import Alternatives, Format, choose_template, read_answers
 from epigram.errors import InputError
 from epigram.features.formats import ColumnSpec
 from epigram.files import read_bytes
@@ -153,7 +153,7 @@ def _train(
     alternatives: str | None,
 ) -> None:
     """Read the files, fit a tagger with a progress bar, save it and report."""
-    corpus = reading.spec.parse(read_sentences(train), str(train))
+    corpus = reading.spec.parse(read_bytes(train), str(train))
     spec = reading.completed(corpus)
     observations, labels = spec.split(corpus)
     warn_of_labels(train, labels.strings, len(observations.columns[0].strings))

@@ -57,7 +57,7 @@ _BINARY = (
 """Patterns of the first bytes of files that are not UTF-8 text, and the error for each."""
 JSON_START = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[?\s*\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
 _TABLE_NAME = re.compile(r"\.(csv|tsv|jsonl|ndjson)(?:\.gz)?$")
-_CONLLU = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]*){9}(?:\n|\Z)")
+CONLLU_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]*){9}(?:\n|\Z)")
 _HEAD, _ROWS, _TABLE_ROWS, _COLUMN_ROWS = 1 << 16, 3, 20, 8
 """Bytes that :func:`check_sentences` looks at, the least and most lines of a table that it looks at, and the fewest
 lines of one width that make a file of columns."""
@@ -161,7 +161,7 @@ Take the text out first: jq -r .text FILE > NEW
         field = re.search(rb'"(text|content|sentence|body)"\s*:', raw[:_HEAD])
         said = f"JSON, {wanted}. Take the text out first: jq -r .{field[1].decode() if field else 'FIELD'} FILE > NEW"
         raise InputError(said, path=path)
-    if _CONLLU.match(raw[:_HEAD]):
+    if CONLLU_START.match(raw[:_HEAD]):
         said = (
             f"CoNLL-U, {wanted}. Take the words out first: "
             "awk -F'\\t' '$1 ~ /^[0-9]+$/ {printf \"%s \", $2} !NF {print \"\"}' FILE > NEW"

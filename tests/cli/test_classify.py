@@ -101,7 +101,7 @@ def test_thresholds_for_a_precision(folder: Path, model: str) -> None:
     ("content", "said"),
     [
         ("one\ntwo\n", "no labels found"),
-        ("", "no documents"),
+        ("", "no text: "),
         ("__label__a one\n__label__a two\n", "at least two kinds"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from epigram.cli import COMMANDS, GROUPS
+from epigram.cli import COMMANDS, GROUPS, IN_PLACE
 from epigram.compat.crfsuite.file import write_model
 from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain, treebank
+from epigram.ime.corrections import Lesson
 from epigram.lm import LogLinearLM
 from epigram.tagging import CRFTagger
 from in_process import Done, epigram
@@ -28,7 +28,7 @@ LINES = {
     "lm score": "{lm} {text}",
     "lm next": "{lm} the",
     "lm sample": "{lm} -n 1",
-    "lm explain": "{loglinear} the dog",
+    "lm explain": "{loglinear} the the",
     "lm interpolate": "{lm} {lm} --valid {text} -o {out}",
     "lm prune": "{lm} --threshold 1e-9 -o {out}",
     "lm map": "{lm} -o {out}",
@@ -64,10 +64,10 @@ LINES = {
     "ime build": "{kana} --lexicon {lexicon} -o {out}",
     "ime convert": "{converter} --input {readings}",
     "ime nbest": "{converter} {kana} -o {out}",
-    "ime adapt": "{converter} {kana} -o {out} --theta 0",
+    "ime adapt": "{converter} {kana} -o {out}",
     "ime eval": "{converter} {kana}",
     "ime type": "{converter}",
-    "ime words": "{lexicon} --user {out}",
+    "ime words": "{dictionary} --user {out}",
     "ime corrections": "--import {journal} --user {out}",
     "ime settings": "",
     "ime server": "{converter} --socket {out}",
@@ -110,9 +110,9 @@ WAIT = {
     "models install",
 }
 """Commands that are not run with right input here: they wait, or change the settings of a user."""
-MODELS = {*MAKES.values(), "loglinear", "crfsuite"}
-TAKEN = {}
-"""Files that a command takes as what they are."""
+
+
+WRITING = [command for command, line in LINES.items() if "{out}" in line and command not in WAIT]
 
 
 def command_lines() -> list[str]:
@@ -166,8 +166,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "kana.txt": "\n".join(BACKGROUND) + "\n",
         "readings.txt": "はしをわたる\n",
         "lexicon.txt": "".join(f"{surface}\t{reading}\n" for surface, reading in surfaces),
+        "dictionary.txt": "".join(f"{reading}\t{surface}\t名詞\n" for surface, reading in surfaces),
         "template.txt": "U0:%x[0,0]\nB\n",
-        "journal.jsonl": "".join(f'{{"word": "{surface}/{reading}"}}\n' for surface, reading in surfaces[:2]),
+        "journal.jsonl": Lesson("はし", "端", bonuses={"端/はし": 0.5}).line(),
     }
     found = {}
     for name, content in texts.items():
@@ -191,16 +192,95 @@ WRONG: dict[str, Callable[[bytes], bytes]] = {
     "binary": lambda content: BINARY,
     "executable": lambda content: b"\x7fELF\2\1\1\0" + BINARY,
     "utf-16": lambda content: content.decode(errors="replace").encode("utf-16"),
-    "cut gzip": lambda content: gzip.compress(content * 9)[:-20],
     "zst": lambda content: b"\x28\xb5\x2f\xfd" + content[:999],
     "latin-1": lambda content: b"na\xefve caf\xe9 x\n" * 20,
 }
+TAKEN = {
+    *(("models path", what) for what in WRONG),
+    ("ime words", "utf-16"),
+    *((command, "model") for command in ("models path", "models info", "inspect", "convert", "export-web")),
+}
+"""What is right for a command: paths of any file are printed, MS-IME writes UTF-16, all models are inspected."""
 
 
-def check(command: str, done: Done, what: str, home: Path) -> None:
-    """One sentence that is no traceback, exit code 2, and nothing written."""
+def refused(done: Done, folder: Path, held: dict[Path, bytes]) -> bool:
+    """Whether a command ended with one sentence, exit code 2 and no file written or changed."""
     said = done.stderr.decode().strip().splitlines()
-    assert done.returncode == 2, (command, what, done)
-    assert said[-1].startswith(("epigram: ", "╰")), (command, what, said)
-    assert not any("Traceback" in line for line in said)
-    assert not list(home.iterdir()), (command, what)
+    return (
+        done.returncode == 2
+        and said[-1].startswith(("epigram: ", "╰"))
+        and "Traceback" not in done.stderr.decode()
+        and {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == held
+    )
+
+
+def test_every_command_has_a_line() -> None:
+    assert sorted(LINES) == sorted(command_lines())
+
+
+@pytest.mark.parametrize("command", [command for command in LINES if command not in WAIT])
+def test_right_input_is_read(files: dict[str, Path], tmp_path: Path, command: str) -> None:
+    done = epigram(*words_of(command, files, tmp_path / "out"))
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(("command", "slot", "name"), slots())
+def test_wrong_input_is_refused(
+    files: dict[str, Path], tmp_path: Path, command: str, slot: int, name: str
+) -> None:
+    (tmp_path / "out").mkdir()
+    given = {
+        "missing": tmp_path / "no",
+        "folder": tmp_path,
+        "model": files["lm" if name == "tagger" else "tagger"],
+    }
+    for what, spoil in WRONG.items():
+        given[what] = tmp_path / f"{what}{files[name].suffix}"
+        given[what].write_bytes(spoil(files[name].read_bytes()))
+    if name == "crfsuite" or command == "serve":  # also other taggers are converted, and other models served
+        del given["model"]
+    for what, wrong in given.items():
+        if (command, what) not in TAKEN:
+            done = epigram(*words_of(command, files, tmp_path / "out" / "x", slot, wrong))
+            assert refused(done, tmp_path / "out", {}), (what, done)
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_wrong_output_is_refused(files: dict[str, Path], tmp_path: Path, command: str) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("thesis")
+    for out in (tmp_path / "no" / "x", mine, mine / "thesis.txt" / "x"):
+        if (command, out.name) == ("export-web", "x"):  # folders are made
+            continue
+        done = epigram(*words_of(command, files, out))
+        assert refused(done, tmp_path, {mine / "thesis.txt": b"thesis"}), (out, done)
+
+
+@pytest.mark.parametrize(
+    ("command", "slot", "name"),
+    [(command, slot, name) for command, slot, name in slots() if command in WRITING],
+)
+def test_input_is_not_overwritten(
+    files: dict[str, Path], tmp_path: Path, command: str, slot: int, name: str
+) -> None:
+    if slot == 0 and command in (*IN_PLACE, "ime corrections"):
+        pytest.skip("writes the changed model in place")
+    path = tmp_path / files[name].name
+    path.write_bytes(content := files[name].read_bytes())
+    done = epigram(*words_of(command, files, path, slot, path))
+    assert refused(done, tmp_path, {path: content}), done
+
+
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\r"])
+@pytest.mark.parametrize(("command", "slot", "name"), slots())
+def test_marks_of_windows_change_nothing(
+    files: dict[str, Path], tmp_path: Path, command: str, slot: int, name: str, mark: bytes
+) -> None:
+    if command in WAIT or files[name].suffix in (".epigram", ".crfsuite"):
+        pytest.skip("no text")
+    content = files[name].read_bytes()
+    path = tmp_path / files[name].name
+    path.write_bytes(content.replace(b"\n", b"\r\n") if mark == b"\r" else mark + content)
+    done = epigram(*words_of(command, files, tmp_path / "x", slot, path))
+    assert done.returncode == 0, done

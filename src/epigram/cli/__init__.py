@@ -30,6 +30,7 @@ from epigram.errors import (  # noqa: E402
     DataWarning,
     DivergenceError,
     EpigramError,
+    InputError,
     WrongInputWarning,
     reason,
 )
@@ -63,6 +64,13 @@ GROUPS = {
     "data": "list path get",
 }
 """The commands of each group: ``epigram tag train`` is the function ``command`` of ``epigram.cli.tag.train``."""
+OUTPUTS = ("output", "new", "save", "plot", "export")
+"""Parameters that name a file to write."""
+IN_PLACE = {
+    "pipeline update", "lm prune", "lm map", "lm update", "tag update", "tag rerank", "classify update", "ime adapt",
+    "convert",
+}  # fmt: skip
+"""Commands that may write the changed model in place of the old one."""
 _MARKUP = re.compile(r"\[(?=[a-z#/@][^[]*\])")
 
 
@@ -128,7 +136,32 @@ def _command(path: str, summary: str | None = None) -> Any:
     app = typer.Typer(add_completion=False)
     command = module.command if hasattr(module.command, "__signature__") else derived()(module.command)
     app.command(path.rpartition(" ")[2], help=summary or description(command))(command)
-    return name_replacements(escape_help(typer.main.get_command(app)), path)
+    made: Any = name_replacements(escape_help(typer.main.get_command(app)), path)
+    invoke = made.invoke
+
+    def check(context: Any) -> Any:
+        _refuse_inputs(path, context.params)
+        return invoke(context)
+
+    made.invoke = check
+    return made
+
+
+def _refuse_inputs(path: str, given: dict[str, Any]) -> None:
+    """Refuse to overwrite an input of a command, other than the model that it changes."""
+    targets = [given[name] for name in OUTPUTS if given.get(name) and os.path.isfile(given[name])]
+    for name, value in given.items() if targets else ():
+        for source in value if isinstance(value, list | tuple) else (value,):
+            if name in OUTPUTS or (name in ("model", "old") and path in IN_PLACE):
+                continue
+            if not isinstance(source, str) or not os.path.isfile(source):
+                continue
+            for target in targets:
+                if os.path.samefile(source, target):
+                    said = (
+                        f"is an input of this command ({name}) and would be overwritten; choose another name"
+                    )
+                    raise InputError(said, path=target)
 
 
 def _version(show: bool) -> None:

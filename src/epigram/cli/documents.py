@@ -56,6 +56,7 @@ def plain_text(path: Path, field: str | None) -> Path:
         for document in reader:
             lines = [line for line in document.text.split("\n") if line.strip()]
             file.write("".join(f"{line}\n" for line in lines) + "\n" * bool(lines))
+    reader.refuse_blank()
     if field is not None and reader.format is not None and not reader.format.names:
         raise InputError("has no fields; leave out --field", path=path)
     return made

@@ -90,7 +90,7 @@ def command(
     score NAME : Field of the score; empty: none.
     """
     from epigram.cli.plots import check_plot
-    from epigram.cli.run import refuse_inputs
+    from epigram.files import check_writable
 
     if output is None and not dry_run:
         raise InputError("give -o OUT, or --dry-run to see what would be kept")
@@ -103,7 +103,10 @@ def command(
         show_sample(filter_of(recipes, settings), files, reading, sample)
         return
     assert output is not None
-    refuse_inputs(output, {"files": files, "model": model, "against": choice["against"]})
+    refuse_blank(files)
+    check_writable(output)
+    if output.exists() and not output.is_file():
+        raise InputError("cannot write: not a regular file; give another name", path=output)
     reading["resume"] = resume
     watch = console.Stopwatch()
     with console.progress() as bar:
@@ -124,6 +127,18 @@ def command(
         from epigram.cli.plots import plot_scores
 
         plot_scores({recipe.name: summary.histogram(recipe.name, 60) for recipe in recipes}, plot)
+
+
+def refuse_blank(files: list[Path]) -> None:
+    """Refuse to filter files that are all empty or blank."""
+    from epigram.records.streams import iterate_lines, unpacked_name
+
+    for path in files:
+        if not path.is_file() or unpacked_name(str(path)).endswith(".parquet"):
+            return
+        if any(not line.isspace() for line in iterate_lines(str(path))):
+            return
+    raise InputError("no text: empty or blank", path=files[0])
 
 
 def work(

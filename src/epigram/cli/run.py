@@ -115,7 +115,6 @@ class TrainingRun:
         for target in (output, plot):
             if target is not None:
                 check_writable(target)
-                refuse_inputs(target, {} if context is None else context.params)
         if plot is not None:
             check_plot(plot)
         # Beside a device or a pipe there is no place for a file.
@@ -191,17 +190,6 @@ class TrainingRun:
         console.report(record, str(self.output), self.json)
         if self.interrupted:
             raise typer.Exit(EXIT_CODE)
-
-
-def refuse_inputs(target: Path, given: dict[str, Any]) -> None:
-    """Refuse to overwrite an input of the command, other than the model it updates."""
-    for name, value in (given if target.exists() else {}).items():
-        for path in value if isinstance(value, list | tuple) else (value,):
-            if name in ("output", "plot", "model") or not isinstance(path, str | Path):
-                continue
-            if os.path.exists(path) and os.path.samefile(path, target):
-                said = f"is an input of this command ({name}) and would be overwritten"
-                raise InputError(f"{said}; choose another name", path=target)
 
 
 def subject_of_command(context: typer.Context | None) -> str:

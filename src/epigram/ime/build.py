@@ -19,7 +19,7 @@ import numpy.typing as npt
 from epigram.checkpoint import piece
 from epigram.errors import InputError, each
 from epigram.ime.decoder import Decoder
-from epigram.ime.kana import is_katakana, plain_token, split_token
+from epigram.ime.kana import is_katakana, plain_token, refuse_foreign, split_token
 from epigram.ime.lexicon.lexicon import Lexicon
 from epigram.ime.lexicon.unknown_words import UnknownWords
 from epigram.ime.lexicon.wordlist import WordList
@@ -322,7 +322,10 @@ def read_corpus(texts: Iterable[str | Sequence[str] | PathLike[str]] | PathLike[
     )
     files = [text for text in given if isinstance(text, PathLike)]
     sentences = [text for text in given if not isinstance(text, PathLike)]
-    parts = [Corpus.read(file) for file in files] + ([Corpus.of(sentences)] if sentences else [])
+    parts = [Corpus.read(file) for file in files]
+    for file, part in zip(files, parts, strict=True):
+        refuse_foreign(part.vocabulary.words, file)
+    parts += [Corpus.of(sentences)] if sentences else []
     if not parts:
         raise InputError("no text to build from; give files or sentences of surface/reading tokens")
     return joined(parts)

@@ -25,6 +25,7 @@ KANA_ROWS = len(HIRAGANA) + 2
 _TO_KATAKANA = {code: code + SHIFT for code in HIRAGANA}
 _TO_HIRAGANA = {code + SHIFT: code for code in HIRAGANA}
 _HIRAGANA = re.compile(r"[ぁ-ゖーゝゞ]+")
+_KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _KATAKANA = re.compile(r"[ァ-ヶーヽヾ]+")
 _VOWELS = "aiueo"
 _ROWS = {
@@ -74,7 +75,16 @@ def read_sentences(path: str | PathLike[str]) -> list[list[str]]:
         raise InputError(
             "no sentences; expected one a line, tokens surface/reading between blanks", path=path
         )
+    refuse_foreign((token for tokens in sentences for token in tokens), path)
     return sentences
+
+
+def refuse_foreign(tokens: Iterable[str], path: str | PathLike[str]) -> None:
+    """Refuse a file of which no token has kana."""
+    if not any(map(_KANA.search, tokens)):
+        raise InputError(
+            "no kana; expected a sentence a line, tokens surface/reading between blanks", path=path
+        )
 
 
 def sentences_of(text: Any, name: str) -> list[list[str]]:

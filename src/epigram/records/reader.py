@@ -14,7 +14,7 @@ from os import PathLike
 from typing import Any
 
 from epigram.errors import DataWarning, InputError
-from epigram.files import refuse_binary
+from epigram.files import CONLLU_START, refuse_binary
 from epigram.records.fields import Fields
 from epigram.records.formats import SAMPLE, Document, Format, recognise
 from epigram.records.streams import iterate_lines, unpacked_name
@@ -78,6 +78,9 @@ class RecordReader:
             warnings.warn(DataWarning(said), stacklevel=2)
         if self.n_malformed and not self.n_documents:
             raise InputError(f"no document could be read, {self.n_malformed:,} malformed; see the warnings")
+
+    def refuse_blank(self) -> None:
+        """Refuse files, read to their end, that had no text."""
         if not self.n_texts:
             raise InputError(f"no text: {', '.join(self.paths[:3])}: empty or blank")
 
@@ -125,6 +128,8 @@ def recognise_head(
     refuse_binary(b"".join(head), path)
     if head:
         head[0] = head[0].removeprefix(BOM)
+    if given is None and CONLLU_START.match(b"".join(head)):
+        raise InputError("CoNLL-U, but documents are expected, one a line", path=path)
     try:
         return recognise(path, [line.rstrip(b"\r\n") for line in head], given, fields, labelled)
     except InputError as error:

@@ -42,6 +42,7 @@ def read_labelled(
 
     reader = RecordReader([str(path) for path in files], fields_of(text, label), format, labelled=True)
     documents: list[Document] = list(reader)
+    reader.refuse_blank()
     if not any(document.labels for document in documents):
         said = "no labels found; name their field with --label, or write __label__NAME before each text"
         raise InputError(said, path=files[0])

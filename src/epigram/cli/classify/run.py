@@ -49,6 +49,7 @@ def command(
                 print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
             else:
                 print(console.echoed("\t".join(f"{name}\t{p:.6f}" for name, p in found)))
+    reader.refuse_blank()
 
 
 def labels_of(

@@ -43,7 +43,9 @@ def command(
     converter = load_converter(Path(model_path(model)), user)
     converter = converter.following(before) if before else converter
     readings = kana or (_stdin() if source is None else read_lines(source, sentences=True))
+    blank = True
     for number, line in enumerate(readings, 1):
+        blank &= not line.strip()
         reading = from_romaji(line) if romaji else line
         try:
             ways = converter.nbest(reading, nbest) if nbest > 1 else [converter.best(reading)]
@@ -57,6 +59,8 @@ def command(
             if explain:
                 rows = [tuple(row) for row in converter.decoder.explain(way)]
                 console.table("", ("word", "log probability", "n-gram", "bonus"), rows)
+    if blank:
+        raise InputError("no readings: the file is empty or blank", path=source or "-")
 
 
 def split_model(arguments: list[str]) -> tuple[str, list[str]]:

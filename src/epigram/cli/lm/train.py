@@ -436,7 +436,7 @@ def warn_if_learnt(text: Path, valid: Path) -> None:
     """Say so where the held-out text is part of the training text."""
     if str(valid) == "-" or valid.is_fifo():  # can be read only once
         return
-    held_out = Counter(line for line in map(str.strip, read_lines(valid)) if line)
+    held_out = Counter(line for line in map(str.strip, read_lines(valid, sentences=True)) if line)
     if not held_out:
         raise InputError("--valid has no sentences: the file is empty or blank", path=valid)
     if not text.is_file():

@@ -111,7 +111,7 @@ def _analyses(
 ) -> Iterator[tuple[int, Analysis, Any]]:
     """Yield the analyses of a file with their offsets and the treebank that they were read from."""
     from epigram.features.formats import CONLLU_LINE, head_lines
-    from epigram.files import decode, read_bytes
+    from epigram.files import check_sentences, decode, read_bytes
     from epigram.pipeline.analysis import read_gold
 
     raw = read_bytes(path)
@@ -119,6 +119,7 @@ def _analyses(
         lines = [line for line in head_lines(raw) if not line.startswith("#")]
         if lines and CONLLU_LINE.fullmatch(lines[0]):
             raise InputError("CoNLL-U, but text is expected; --input conllu reads it", path=path)
+        check_sentences(raw, path)
         for offset, block in text_blocks(decode(raw, path).removeprefix("\ufeff")):
             yield offset, pipeline.analyse(block, parts), None
     elif form == "conllu":

@@ -12,7 +12,7 @@ from epigram.features.columns import Columns
 from epigram.features.formats import parse_columns
 
 CELLS = st.text(
-    st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=["Cs"]), min_size=1, max_size=5
+    st.characters(exclude_characters=" \t\r\n\ufeff\0", exclude_categories=["Cs"]), min_size=1, max_size=5
 )
 ROWS = st.integers(1, 3).flatmap(
     lambda width: st.lists(

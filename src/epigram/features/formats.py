@@ -85,16 +85,16 @@ def parse_columns(
         raise ValueError(f"separator is one ASCII character or None, not {separator!r}")
     decode(raw, path)
     raw = raw.removeprefix(BYTE_ORDER_MARK)
-    if separator is None and JSON_START.match(raw):
-        raise InputError(
-            "this is JSON; write a token a line with its label, blank lines between sentences, or only the text",
-            path=path,
-        )
     prefixes = [comments] if isinstance(comments, str) else list(comments)
     if format == "text":
         check_sentences(raw, path)
     if format in ("text", "slash"):
         return _parse_words(raw, path, format == "slash", prefixes)
+    if separator is None and JSON_START.match(raw):
+        raise InputError(
+            "this is JSON; write a token a line with its label, blank lines between sentences, or only the text",
+            path=path,
+        )
     if format == "conllu":
         return _parse_cells(raw, path, "\t", prefixes or ["#"], has_ids=True)
     columns = _parse_cells(raw, path, separator, prefixes, has_ids=False)

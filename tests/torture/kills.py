@@ -32,7 +32,7 @@ from typing import Any
 
 from epigram.checkpoint import MAGIC, SIZES, Checkpoint
 from epigram.datasets import folders
-from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain
+from epigram.datasets.sample import BACKGROUND, WORDS, columns, plain, treebank
 from epigram.errors import EpigramError
 from epigram.ime.corrections import Journal
 from epigram.storage import load
@@ -71,6 +71,13 @@ def commands(home: Path) -> dict[str, list[str]]:
     tree = "1\tthe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\t_\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n"
     tree += "3\tbarks\t_\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
     trees.write_text(tree * 60)
+    documents, bank = home / "documents.txt", home / "bank.conllu"
+    labelled = (
+        f"__label__{'ab'[k % 2]} {' '.join(words)} {k}\n" for k, words in enumerate(plain("train", 300))
+    )
+    documents.write_text("".join(labelled))
+    bank.write_text(treebank("train", 60))
+    classifier = home / "classifier.epigram"
     converter = home / "converter.epigram"
     subprocess.run(
         [*EPIGRAM, "ime", "build", str(kana), "-o", str(converter)], check=True, capture_output=True
@@ -79,6 +86,7 @@ def commands(home: Path) -> dict[str, list[str]]:
     for trained in (
         ["tag", "train", str(tags), "--template", "chunking", "-o", str(chunker)],
         ["lm", "train", str(few), "--order", "2", "--penalty", "l1", "--keep-text", "-o", str(small)],
+        ["classify", "train", str(documents), "-o", str(classifier)],
     ):
         subprocess.run([*EPIGRAM, *trained], check=True, capture_output=True)
     given = ["--strength", "0.3", "--ridge", "0.1", "--depth-weight", "1.2"]
@@ -113,6 +121,9 @@ def commands(home: Path) -> dict[str, list[str]]:
         "rerank train": ["rerank", "train", str(lists), "--eps", "0.01", "--theta", "0"],
         "parse train": ["parse", "train", str(trees), "--dev", str(trees)],
         "ime build": ["ime", "build", str(kana), "--lexicon", str(words)],
+        "classify train": ["classify", "train", str(documents)],
+        "pipeline train": ["pipeline", "train", str(bank), "--folds", "2"],
+        "classify update": ["classify", "update", str(classifier), str(documents)],
         "tag update": ["tag", "update", str(chunker), str(tags)],
         "tag rerank": ["tag", "rerank", str(chunker), str(tags), "--folds", "2"],
         "lm update": ["lm", "update", str(small), str(text)],
@@ -121,7 +132,7 @@ def commands(home: Path) -> dict[str, list[str]]:
 
 
 EPIGRAM = [sys.executable, "-m", "epigram"]
-AT_ONCE = ("tag update", "tag rerank", "lm update")
+AT_ONCE = ("pipeline train", "classify update", "tag update", "tag rerank", "lm update")
 """Commands without checkpoints: what is killed leaves nothing, and the next run begins anew."""
 ROOT = Path(__file__).parents[2]
 REPRODUCE = [sys.executable, "-m", "experiments", "structured-lm", "--quick", "--jobs", "1", "-o"]

@@ -23,13 +23,13 @@ Decoding = Annotated[
 
 def load_parser(path: Path, decoding: str | None, threads: int) -> Any:
     """The parser or tree tagger of a file."""
+    from epigram.parsing.parser import DependencyParser
     from epigram.parsing.tree_tagger import TreeTagger
-    from epigram.storage import load
-    from epigram.storage.file import demand_family
+    from epigram.storage import ModelFile, load
 
     estimator = load(path)
-    if not isinstance(estimator, TreeTagger):
-        demand_family("parser", estimator._family, path)
+    if not isinstance(estimator, DependencyParser | TreeTagger):
+        ModelFile.load(path, "parser")  # refuses the file, and says what it holds
     estimator.set_params(threads=threads)
     if decoding is not None:
         if isinstance(estimator, TreeTagger):

@@ -183,23 +183,6 @@ class Preparation:
         return _is_capitalised(token) and token not in self.counts and token.lower() not in self.counts
 
 
-def prepare(
-    sentences: Iterable[str], like: Preparation | None = None, **settings: Any
-) -> tuple[list[list[str]], Preparation]:
-    """Normalise a training text by its own decisions, or any text by those of ``like``.
-
-    Examples
-    --------
-    >>> prepare(["One rose", "one ROSE", "two"])[0]
-    [['one', 'rose'], ['one', 'rose'], ['<unk>']]
-    """
-    text = list(sentences)
-    if like is not None and settings:
-        raise InputError(f"{', '.join(settings)}: settings come with `like`; give one or the other.")
-    how = Preparation.learn(text, **settings) if like is None else like
-    return list(how.apply(text)), how
-
-
 def _proper_nouns(seen: Counter[tuple[str, bool]]) -> Iterator[str]:
     """Capitalised inside a sentence at least once, nowhere in lower case."""
     words = {word for word, _ in seen}

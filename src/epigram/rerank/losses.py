@@ -7,7 +7,7 @@ the pair of W^R with itself, a constant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,16 +38,6 @@ class StagewiseRule:
     shrinkage: float = 1.0
     smoothing: float = 0.0
     theta: float = float("inf")
-
-
-@dataclass(frozen=True, slots=True)
-class StagewiseSteps:
-    """Steps taken: weight, change, and the loss and the lasso's alpha after each."""
-
-    features: Ints = field(repr=False)
-    deltas: Floats = field(repr=False)
-    losses: Floats = field(repr=False)
-    alphas: Floats = field(repr=False)
 
 
 class PairLoss:
@@ -183,8 +173,11 @@ class StagewiseState:
         """Current ExpLoss."""
         return float(self._state[0])
 
-    def advance(self, n_steps: int) -> StagewiseSteps:
-        """Take up to ``n_steps`` steps; fewer if no step lowers the loss."""
+    def advance(self, n_steps: int) -> tuple[Ints, Floats, Floats, Floats]:
+        """Take up to ``n_steps`` steps, fewer if no step lowers the loss.
+
+        Returns weight and change of each step, and the loss and the lasso's alpha after it.
+        """
         features: Ints = np.empty(n_steps, np.int32)
         deltas, losses, alphas = np.empty(n_steps), np.empty(n_steps), np.empty(n_steps)
         taken = 0
@@ -196,7 +189,7 @@ class StagewiseState:
         endless = np.flatnonzero(~np.isfinite(deltas[:taken]))
         taken = int(endless[0]) if endless.size else taken
         self.done += taken
-        return StagewiseSteps(features[:taken], deltas[:taken], losses[:taken], alphas[:taken])
+        return features[:taken], deltas[:taken], losses[:taken], alphas[:taken]
 
 
 class SoftmaxLoss(PairLoss):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from os import PathLike
 from typing import Any
 
@@ -73,24 +74,24 @@ class NBest:
         vocabulary, names = counting_dict(), counting_dict()
         words = [np.array([vocabulary[word] for word in part.vocabulary], np.int32) for part in parts]
         named = [np.array([names[name] for name in part.names], np.int32) for part in parts]
-        tagged = any(part.tags for part in parts)
+        tags = [tags for part in parts for tags in part.tags or [None] * part.n_candidates]
+
+        def each(name: str) -> list[Any]:
+            return [getattr(part, name) for part in parts]
+
+        ends = ("list_ptr", "token_ptr", "named_ptr")
+        columns: dict[str, Any] = {
+            **{name: offsets(np.concatenate([np.diff(ptr) for ptr in each(name)])) for name in ends},
+            **{name: np.concatenate(each(name)) for name in ("scores", "given_errors", "named_values")},
+            **{name: list(chain.from_iterable(each(name))) for name in ("ids", "texts", "references")},
+        }
         return cls(
-            ids=[id for part in parts for id in part.ids],
-            list_ptr=offsets(_sizes([part.list_ptr for part in parts])),
             vocabulary=list(vocabulary),
             tokens=_chained([ours[part.tokens] for ours, part in zip(words, parts, strict=True)]),
-            token_ptr=offsets(_sizes([part.token_ptr for part in parts])),
-            scores=np.concatenate([part.scores for part in parts]),
-            texts=[text for part in parts for text in part.texts],
-            references=[reference for part in parts for reference in part.references],
-            given_errors=np.concatenate([part.given_errors for part in parts]),
             names=list(names),
-            named_ptr=offsets(_sizes([part.named_ptr for part in parts])),
             named=_chained([ours[part.named] for ours, part in zip(named, parts, strict=True)]),
-            named_values=np.concatenate([part.named_values for part in parts]),
-            tags=[tags for part in parts for tags in part.tags or [None] * part.n_candidates]
-            if tagged
-            else [],
+            tags=tags if any(each("tags")) else [],
+            **columns,
         )
 
     def __len__(self) -> int:
@@ -377,11 +378,6 @@ class Builder:
             named_values=np.array(self.named_values, dtype=np.float64),
             tags=self.tags if self.any_tags else [],
         )
-
-
-def _sizes(pointers: Sequence[Offsets]) -> Offsets:
-    """Concatenate offset arrays."""
-    return np.concatenate([np.diff(ptr) for ptr in pointers])
 
 
 def _chained(parts: Sequence[Ints]) -> Ints:

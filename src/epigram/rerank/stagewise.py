@@ -184,12 +184,12 @@ class Stagewise(Learner):
         left = self.last_step - len(path)
         while left > 0:
             wanted = min(left, CHUNK)
-            taken = state.advance(wanted)
+            steps = WeightPath.of_changes(*state.advance(wanted))
             if memory is not None:
                 memory |= state.memory()
-            if len(taken.features):
-                yield WeightPath.of_changes(taken.features, taken.deltas, taken.losses, taken.alphas)
-            left = left - wanted if len(taken.features) == wanted else 0
+            if len(steps):
+                yield steps
+            left = left - wanted if len(steps) == wanted else 0
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,18 @@ import json
 import pytest
 
 from epigram.errors import InputError
-from epigram.lm.normalise import Preparation, Replaced, prepare
+from epigram.lm.normalise import Preparation, Replaced
 
 TEXT = [
     "On Monday Mr Smith paid $1,200.50 , or 3% , in Boston .",
     "Boston paid Smith on Monday . The rose paid .",
     "Rose and rose paid 1/2 in 1988-89 , I said . I'm on it , and I'm in it .",
 ]
+
+
+def prepare(text, like=None, **settings):
+    how = Preparation.learn(text, **settings) if like is None else like
+    return list(how.apply(text)), how
 
 
 def text_of(sentences):
@@ -85,8 +90,6 @@ def test_what_is_none(token):
 def test_settings_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="min_count must be at least 1, not 0"):
         Preparation.learn(TEXT, min_count=0)
-    with pytest.raises(InputError, match="min_count: settings come with `like`"):
-        prepare(TEXT, like=Preparation(), min_count=3)
 
 
 def test_the_file_keeps_settings_and_decisions(tmp_path):

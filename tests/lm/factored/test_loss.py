@@ -96,7 +96,10 @@ def test_any_roots_and_candidates(sentences, n_roots, seed):
     root = rng.integers(0, n_roots, words.end.size).astype(np.int32)
     chosen = (rng.integers(0, 100, words.end.size) % n_candidates[root]).astype(np.int32)
     contexts = Contexts.parse("c1 w1; w2 w1")
-    loss = FactorLoss(FactorExamples.of(words, contexts, CLASSES.class_of, 3, root, chosen), n_candidates)
+    loss = FactorLoss(
+        FactorExamples(root, chosen, *contexts.of(words, CLASSES.class_of, 3), n_symbols=3 + words.n_symbols),
+        n_candidates,
+    )
     w = weights(loss, seed)
     value, gradient = both(loss, w)
     expected, slopes = twin.loss_and_gradient(loss.examples, n_candidates, twin.by_context(loss, w))

@@ -114,15 +114,6 @@ class FactorExamples:
     length: Ints = field(repr=False)
     n_symbols: int
 
-    @classmethod
-    def of(
-        cls, words: Positions, contexts: Contexts, class_of: Ints, n_classes: int, root: Ints, candidate: Ints
-    ) -> FactorExamples:
-        """The choices made at positions of a text in words."""
-        return cls(
-            root, candidate, *contexts.of(words, class_of, n_classes), n_symbols=n_classes + words.n_symbols
-        )
-
     def take(self, kept: np.ndarray) -> FactorExamples:
         """Some of the positions."""
         return replace(

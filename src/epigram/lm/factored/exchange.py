@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -54,8 +54,7 @@ PassCallback: TypeAlias = Callable[[ExchangePass], bool | None]
 """Called after each pass; returning True ends the search with the classes so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bigrams:
+class Bigrams(NamedTuple):
     """Counts of neighbouring words, by the first word (``succ``) and by the second (``pred``)."""
 
     succ_ptr: Offsets
@@ -125,17 +124,8 @@ class Exchange:
         F, FT = np.zeros((2, n_classes, n_classes))
         size, members = np.zeros((2, n_classes), np.int64)
         self._state = (M, MT, F, FT, size, members, table)
-        self._core = bindings.Classes(
-            bigrams.succ_ptr,
-            bigrams.succ_word,
-            bigrams.succ_count,
-            bigrams.pred_ptr,
-            bigrams.pred_word,
-            bigrams.pred_count,
-            self._count,
-            class_of,
-            *self._state,
-        )
+        arrays: tuple[Any, ...] = (*bigrams, self._count, class_of, *self._state)
+        self._core = bindings.Classes(*arrays)
         self._recount()
         self._candidates = np.zeros((class_of.size, min(N_CANDIDATES, n_classes - 1)), np.int32)
 

@@ -276,9 +276,9 @@ class Factor:
             root, candidate = np.zeros_like(of_class), of_class
         else:
             root, candidate = of_class, self.rank[words.target]
-        return FactorExamples.of(
-            words, self.contexts, self.classes.class_of, self.classes.n_classes, root, candidate
-        )
+        n_classes = self.classes.n_classes
+        symbols = self.contexts.of(words, self.classes.class_of, n_classes)
+        return FactorExamples(root, candidate, *symbols, n_symbols=n_classes + words.n_symbols)
 
     def loss(self, words: Positions, threads: int = 1, others: Positions | None = None) -> FactorLoss:
         """The loss over the positions that have a choice: a class of one word leaves none."""

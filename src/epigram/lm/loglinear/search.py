@@ -8,7 +8,7 @@ far, so most cost a few iterations. Only held-out text decides; test text never 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -90,7 +90,7 @@ def search(
     def save() -> None:
         weights = {f"fit {k}": w for k, w in enumerate(fits.values())}
         state = {
-            "trials": written(trials),
+            "trials": [asdict(trial) for trial in trials],
             "fits": [asdict(one) for one in fits],
             "closed": closed,
             **weights,
@@ -100,7 +100,8 @@ def search(
     with piece("search of strengths") as kept:
         if saved := kept.state:
             check_vectors(saved, problem.first_weights(first).size)
-            trials += as_written(saved["trials"])
+            for trial in saved["trials"]:
+                trials.append(SearchTrial(**{**trial, "strength": Strength(**trial["strength"])}))
             fits |= {Strength(**one): saved[f"fit {k}"] for k, one in enumerate(saved["fits"])}
             closed = saved["closed"]
         else:
@@ -110,16 +111,6 @@ def search(
         closed = True
         save()
     return trials, best, fits[best]
-
-
-def written(trials: Sequence[SearchTrial]) -> list[dict[str, Any]]:
-    """Trials as JSON holds them."""
-    return [asdict(trial) for trial in trials]
-
-
-def as_written(trials: Iterable[Mapping[str, Any]]) -> list[SearchTrial]:
-    """The inverse of :func:`written`."""
-    return [SearchTrial(**{**trial, "strength": Strength(**trial["strength"])}) for trial in trials]
 
 
 def calibrate(problem: Problem, w: Floats, max_trials: int = 120) -> Floats:

@@ -335,20 +335,18 @@ class _Level:
     """Buffers of one level while it grows; slots are positions on their way down."""
 
     def __init__(self, n_contexts: int, n_slots: int) -> None:
-        self.parent, self.symbol, self.depth = np.empty((3, n_contexts), np.int32)
+        of_contexts, of_pairs = np.empty((3, n_contexts), np.int32), np.empty((3, n_slots), np.int32)
+        self.contexts = dict(zip(("parent", "symbol", "depth"), of_contexts, strict=True))
+        self.pairs = dict(zip(("word", "count", "pair_parent"), of_pairs, strict=True))
         self.slot_ptr, self.pair_ptr = np.empty((2, n_contexts + 1), np.int64)
-        self.word, self.count, self.pair_parent, self.slots, pair_of_slot = np.empty((5, n_slots), np.int32)
+        self.slots, pair_of_slot = np.empty((2, n_slots), np.int32)
         self.core = bindings.Level(
-            self.parent,
-            self.symbol,
-            self.depth,
-            self.slot_ptr,
-            self.pair_ptr,
-            self.word,
-            self.count,
-            self.pair_parent,
-            self.slots,
-            pair_of_slot,
+            **self.contexts,
+            slot_ptr=self.slot_ptr,
+            pair_ptr=self.pair_ptr,
+            **self.pairs,
+            slots=self.slots,
+            pair_of_slot=pair_of_slot,
         )
 
 
@@ -366,9 +364,7 @@ class _Growth:
 
     def keep(self, level: _Level, n_contexts: int, n_pairs: int) -> None:
         """The arrays of a level, without the room left."""
-        of_contexts = {"parent": level.parent, "symbol": level.symbol, "depth": level.depth}
-        of_pairs = {"word": level.word, "count": level.count, "pair_parent": level.pair_parent}
-        for arrays, n in ((of_contexts, n_contexts), (of_pairs, n_pairs)):
+        for arrays, n in ((level.contexts, n_contexts), (level.pairs, n_pairs)):
             for name, array in arrays.items():
                 self.parts.setdefault(name, []).append(array[:n].copy())
 

@@ -50,6 +50,17 @@ def print_json(record: Any) -> None:
     print(echoed(json_module.dumps(_finite(record), ensure_ascii=False, indent=2)))
 
 
+def print_line(record: Any) -> None:
+    """Print a record as one line of JSON on standard output."""
+    print(echoed(json_module.dumps(record, ensure_ascii=False)))
+
+
+def write(texts: Iterable[str]) -> None:
+    """Write the output of a command to standard output, always as UTF-8."""
+    sys.stdout.buffer.write(echoed("".join(texts)).encode())
+    sys.stdout.buffer.flush()
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A table on standard output; numbers are right-aligned and written for people."""
     from rich import box

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json as encoder
 import random
-import sys
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -291,5 +289,5 @@ def show_sample(job: DocumentFilter, files: list[Path], reading: dict[str, Any],
             "choice": "keep" if kept[k] else "drop",
             "text": documents[k].text[:200],
         }
-        sys.stdout.write(console.echoed(encoder.dumps(line, ensure_ascii=False) + "\n"))
+        console.print_line(line)
     console.note(f"{int(kept.sum()):,} of {len(documents):,} documents of the sample would be kept")

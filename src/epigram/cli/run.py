@@ -77,14 +77,14 @@ class Sharding:
         return self.folder or output.with_name(f"{output.name}.shards")
 
 
-def watch(show: Show) -> Callable[[dict[str, Any]], bool]:
-    """Return the callback of a fit that moves a progress bar."""
+def watch(show: Show, more: Callable[[], str] = lambda: "") -> Callable[[dict[str, Any]], bool]:
+    """Return the callback of a fit that moves a progress bar; ``more`` adds to its text."""
 
     def callback(entry: dict[str, Any]) -> bool:
         status = f"objective {entry['objective']:,.1f}, {entry['nonzero']:,} active"
         if "dev_score" in entry:
             status += f", dev {entry['dev_score']:.2%}"
-        return show(entry["iteration"], status, entry.get("stage"))
+        return show(entry["iteration"], status + more(), entry.get("stage"))
 
     return callback
 

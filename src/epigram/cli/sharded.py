@@ -36,6 +36,7 @@ def tagger_on_shards(
 ) -> None:
     """Write the shards, unless they are there, train on them, save, report."""
     from epigram.cli.plots import plot_training
+    from epigram.cli.run import watch
     from epigram.files import read_bytes
     from epigram.tagging.column_tagger import warn_of_labels, warn_of_lengths, warn_of_unknown
     from epigram.tagging.crf import CRFTagger
@@ -57,14 +58,8 @@ def tagger_on_shards(
         passes = getattr(settings["solver"], "passes", None)
         total = passes if isinstance(passes, int) else None  # "auto" is not known before
         with run.progress("passes" if passes else "iterations", total) as show:
-
-            def told(entry: dict[str, Any]) -> bool:
-                status = f"objective {entry['objective']:,.1f}, {entry['nonzero']:,} active"
-                if "dev_score" in entry:
-                    status += f", dev {entry['dev_score']:.2%}"
-                return show(entry["iteration"], status + status_of(engine))
-
-            estimator.fit_shards(shards, engine=engine, dev=held_out, callback=told)
+            callback = watch(show, lambda: status_of(engine))
+            estimator.fit_shards(shards, engine=engine, dev=held_out, callback=callback)
         work = record_of(engine)
     estimator.columns_ = spec
     record = {

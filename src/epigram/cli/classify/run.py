@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as encoder
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def command(
             found = [] if document.error else labels_of(classifier, names, row, top, reject)
             if json:
                 record = {"labels": [{"label": name, "probability": round(p, 6)} for name, p in found]}
-                print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
+                console.print_line(record)
             else:
                 print(console.echoed("\t".join(f"{name}\t{p:.6f}" for name, p in found)))
     reader.refuse_blank()

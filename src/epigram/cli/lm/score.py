@@ -60,7 +60,7 @@ def command(
             for word, p in zip([*(words[i] for i in ids), "</s>"], own, strict=True)
         ]
         record = {"score": float(np.nansum(own)), "words": scored}
-        print(console.echoed(encoder.dumps(record, ensure_ascii=False)))
+        console.print_line(record)
 
 
 def _score_nbest(model: Path, path: Path, weight: float, unknown_cost: float) -> None:
@@ -75,4 +75,4 @@ def _score_nbest(model: Path, path: Path, weight: float, unknown_cost: float) ->
             own = features.get("lm", 0.0) - unknown_cost * features.get("lm:unknown", 0.0)
             candidate["score"] += weight * own
         record["candidates"].sort(key=lambda candidate: -candidate["score"])
-        print(encoder.dumps(record, ensure_ascii=False))
+        console.print_line(record)

@@ -31,8 +31,6 @@ def command(
     picture : Draw the trees instead of writing CoNLL-U.
     svg FOLDER : Folder to write each tree to, as 1.svg, 2.svg, ...
     """
-    import sys
-
     from epigram.cli.parse.output import json_lines, nbest_lines, pictures, write_svg
     from epigram.parsing.treebank import read_treebank
 
@@ -53,5 +51,4 @@ def command(
         else:
             heads = predicted.heads if predicted.column is None else None
             lines = bank.written(heads, {predicted.column or "deprel": predicted.labels})
-    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
-    sys.stdout.buffer.flush()
+    console.write(lines)

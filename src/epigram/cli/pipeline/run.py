@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,12 +68,10 @@ def command(
         for offset, analysis, source in _analyses(
             pipeline, plain_text(path, field) if form == "text" else path, form, parts
         ):
-            for piece in writer.pieces(analysis, offset, source):
-                sys.stdout.buffer.write(console.echoed(piece).encode())
+            console.write(writer.pieces(analysis, offset, source))
             n_words += analysis.n_words
         if n_words == before:
             blank.append("standard input" if str(path) == "-" else str(path))
-    sys.stdout.buffer.flush()
     if blank and not n_words:
         more = f" and {len(blank) - 1} more are" if len(blank) > 1 else " is"
         raise InputError(f"no text: {blank[0]}{more} empty or blank")

@@ -19,8 +19,6 @@ def command(
     ----------
     json : Print JSON lines with id, text, index, ranking and scores.
     """
-    import json as text_json
-    import sys
 
     from epigram.rerank import Reranker
 
@@ -29,7 +27,7 @@ def command(
     best = reranker.predict(lists)
     if not json:
         texts = (lists.texts[c] for c in (lists.list_ptr[:-1] + best).tolist())
-        sys.stdout.write(console.echoed("".join(f"{text}\n" for text in texts)))
+        console.write(f"{text}\n" for text in texts)
         return
     scores = reranker.scores(lists)
     for i, ranking in enumerate(reranker.rank(lists)):
@@ -41,4 +39,4 @@ def command(
             "ranking": ranking.tolist(),
             "scores": scores[first:last].tolist(),
         }
-        sys.stdout.write(console.echoed(text_json.dumps(record, ensure_ascii=False) + "\n"))
+        console.print_line(record)

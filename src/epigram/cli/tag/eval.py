@@ -44,18 +44,6 @@ def command(
     warn_of_unknown(gold.strings, tagger.model.labels, test)
     warn_of_lengths(test, corpus.n_sentences, corpus.n_tokens)
     predicted = tagger.decode(tagger.model.encode(observations), observations, threads)
-    seconds, cpu_seconds = watch.seconds, watch.cpu_seconds
+    cost = watch.seconds, watch.cpu_seconds
     report = tagger.evaluate(gold, predicted, corpus)
-    record = {
-        **report.as_dict(),
-        "sentences": corpus.n_sentences,
-        "seconds": seconds,
-        "tokens_per_second": corpus.n_tokens / max(seconds, 1e-9),
-        "tokens_per_cpu_second": corpus.n_tokens / max(cpu_seconds, 1e-9),
-        "unknown_labels": [label for label in report.labels if label not in tagger.model.labels],
-        "mistakes": [{"gold": g, "predicted": p, "tokens": n} for g, p, n in report.mistakes()],
-    }
-    if json:
-        console.print_json(record)
-    else:
-        show_report(report, record, f"{model} on {test}")
+    show_report(report, corpus.n_sentences, cost, tagger.model.labels, f"{model} on {test}", json)

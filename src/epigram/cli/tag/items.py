@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +60,7 @@ def run(model: Path, source: Path, marginals: bool, threads: int, json: bool) ->
             continue
         added = [f":{p:.6f}" for p in probabilities] if marginals else [""] * len(labels)
         lines += [f"{label}{p}\n" for label, p in zip(labels, added, strict=True)] + ["\n"]
-    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
-    sys.stdout.buffer.flush()
+    console.write(lines)
 
 
 def evaluate(model: Path, test: Path, threads: int, json: bool) -> None:
@@ -74,17 +72,7 @@ def evaluate(model: Path, test: Path, threads: int, json: bool) -> None:
     items = read_known_items(test, tagger.model_)
     warn_of_unknown({label for own in items.labels for label in own}, tagger.model_.labels, test)
     watch = console.Stopwatch()
-    report = score(items.labels, tagger.predict(items.features))
-    seconds, n = max(watch.seconds, 1e-9), sum(map(len, items.labels))
-    record = {
-        **report.as_dict(),
-        "sentences": len(items.labels),
-        "seconds": seconds,
-        "tokens_per_second": n / seconds,
-        "unknown_labels": [label for label in report.labels if label not in tagger.model_.labels],
-        "mistakes": [{"gold": g, "predicted": p, "tokens": k} for g, p, k in report.mistakes()],
-    }
-    if json:
-        console.print_json(record)
-    else:
-        show_report(report, record, f"{model} on {test}")
+    predicted = tagger.predict(items.features)
+    cost = watch.seconds, watch.cpu_seconds
+    report = score(items.labels, predicted)
+    show_report(report, len(items.labels), cost, tagger.model_.labels, f"{model} on {test}", json)

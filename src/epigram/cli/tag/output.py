@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from epigram.chain.metrics import TaggingReport
@@ -75,8 +75,28 @@ def json_lines(observations: Columns, sequences: Sequences, records: dict[str, l
         yield json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def show_report(report: TaggingReport, record: dict[str, Any], title: str) -> None:
-    """Scores for people."""
+def show_report(
+    report: TaggingReport,
+    n_sentences: int,
+    cost: tuple[float, float],
+    labels: Collection[str],
+    title: str,
+    json: bool,
+) -> None:
+    """Print scores; ``cost`` is wall and CPU seconds, ``labels`` those that the model has."""
+    seconds, cpu_seconds = cost
+    record = {
+        **report.as_dict(),
+        "sentences": n_sentences,
+        "seconds": seconds,
+        "tokens_per_second": report.tokens / max(seconds, 1e-9),
+        "tokens_per_cpu_second": report.tokens / max(cpu_seconds, 1e-9),
+        "unknown_labels": [label for label in report.labels if label not in labels],
+        "mistakes": [{"gold": g, "predicted": p, "tokens": n} for g, p, n in report.mistakes()],
+    }
+    if json:
+        console.print_json(record)
+        return
     shown = ("sentences", "tokens", "accuracy", "precision", "recall", "f1", "tokens_per_second")
     facts = {name: record[name] for name in shown}
     if record["unknown_labels"]:

@@ -40,8 +40,6 @@ def command(
     nbest K >= 1 : Number of best labellings to add, each with its probability.
     reach >= 0 : Number of sentences around one whose labels of the same words become a column.
     """
-    import sys
-
     from epigram.cli.tag import items as tag_items
     from epigram.cli.tag.output import add_labels, add_nbest, add_nearby, json_lines
     from epigram.features.columns import Column
@@ -79,8 +77,7 @@ def command(
         lines = tagger.fill(corpus, added[0])
     else:
         lines = iter(add_columns(corpus, added, tagger.reading.separator))
-    sys.stdout.buffer.write(console.echoed("".join(lines)).encode())
-    sys.stdout.buffer.flush()
+    console.write(lines)
 
 
 def _read(tagger: ColumnTagger, source: Path, format: str | None, field: str | None) -> Columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -254,11 +255,20 @@ def test_probabilities_of_one_column_several_columns_and_several_labels() -> Non
     assert probabilities_of(s, 1.0, True).sum() == pytest.approx(1.0)
 
 
+def reviews_of_three_kinds() -> tuple[list[str], list[str]]:
+    texts, labels = reviews(80)
+    return texts, [label if k % 5 else "other" for k, label in enumerate(labels)]
+
+
+@cache
+def chosen_at_once() -> bytes:
+    return TextClassifier(budget=600.0).fit(*reviews_of_three_kinds()).to_bytes()
+
+
 @pytest.mark.parametrize("step", [3, 6, 9])
 def test_a_stopped_choice_resumes_to_the_same_bytes(tmp_path: Path, step: int) -> None:
-    texts, labels = reviews(80)
-    labels = [label if k % 5 else "other" for k, label in enumerate(labels)]
-    wanted = TextClassifier(budget=600.0).fit(texts, labels).to_bytes()
+    texts, labels = reviews_of_three_kinds()
+    wanted = chosen_at_once()
     said: list[str] = []
 
     def stop(what: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,19 @@ class BatchLoss(Protocol):
         ...
 
 
+class Steps(NamedTuple):
+    """Steps of a pass: the samples in order, ``batch_size`` a step, and each step's rate.
+
+    ``penalties[k]`` is the total u of equation 3 of Tsuruoka et al. 2009 before step k, ``penalties[-1]`` that after
+    the last.
+    """
+
+    order: Ints
+    rates: Floats
+    penalties: Floats
+    batch_size: int = 1
+
+
 @runtime_checkable
 class StochasticLoss(Protocol):
     """A loss that takes its own SGD steps, sample by sample, inside one kernel call."""
@@ -40,21 +53,11 @@ class StochasticLoss(Protocol):
     n_weights: int
     n_samples: int
 
-    def sgd_pass(
-        self,
-        method: str,
-        order: Ints,
-        rates: Floats,
-        penalties: Floats,
-        batch_size: int,
-        w: Floats,
-        q: Floats,
-    ) -> float:
-        """Visit the samples in ``order``, ``batch_size`` a step; step k has the rate ``rates[k]``.
+    def sgd_pass(self, method: str, steps: Steps, w: Floats, q: Floats) -> float:
+        """Take the steps of a pass; return the sum of the sample losses met on the way.
 
         ``method`` is a rule of Tsuruoka et al. 2009 (``naive``, ``clipping``, ``lazy``, ``cumulative``);
-        ``penalties[k]`` is the total u of equation 3 before step k, ``penalties[-1]`` that after the last;
-        ``q`` is what each weight has received. Returns the sum of the sample losses met on the way.
+        ``q`` is what each weight has received.
         """
         ...
 

@@ -7,7 +7,7 @@ import pytest
 
 from epigram import L1, SGD
 from epigram.chain.loss import ChainLoss
-from epigram.protocols import Iteration
+from epigram.protocols import Iteration, Steps
 from epigram.solvers.sgd import SGDState
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, corpus
@@ -64,7 +64,7 @@ def test_passes_go_on_from_weights_and_penalties_alone() -> None:
         for k in range(2):
             part = slice(k * len(order), (k + 1) * len(order))
             due = penalties[part.start : part.stop + 1]
-            each[k % losses].sgd_pass("cumulative", order, rates[part], due, 1, w, q)
+            each[k % losses].sgd_pass("cumulative", Steps(order, rates[part], due), w, q)
         states.append((w, q))
     one, two = states
     np.testing.assert_array_equal(one, two)
@@ -103,9 +103,9 @@ def test_rates_fall_as_the_equations_say() -> None:
     class Recorder:
         n_weights, n_samples = 1, 4
 
-        def sgd_pass(self, method, order, rates, penalties, batch_size, w, q):  # type: ignore[no-untyped-def]
-            seen.append((rates.copy(), penalties.copy()))
-            assert sorted(order.tolist()) == [0, 1, 2, 3]
+        def sgd_pass(self, method, steps, w, q):  # type: ignore[no-untyped-def]
+            seen.append((steps.rates.copy(), steps.penalties.copy()))
+            assert sorted(steps.order.tolist()) == [0, 1, 2, 3]
             return 0.0
 
     for schedule in ("inverse", "exponential", "linear"):

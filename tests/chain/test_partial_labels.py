@@ -19,6 +19,7 @@ from epigram.chain.partial_labels import alternatives, check_possible, seen_in_p
 from epigram.errors import InputError
 from epigram.features.columns import Column, Columns
 from epigram.features.sequences import Sequences
+from epigram.protocols import Steps
 from in_process import epigram
 from reference.chain import by_name, chain_of
 from reference.chain_corpus import CASES, WIDE, Case, Corpus, corpus
@@ -80,7 +81,7 @@ def test_finite_differences_and_every_kind_of_pass() -> None:
     single.value_and_gradient(w, out)
     for method in ("cumulative", "lazy", "naive"):
         moved = w.copy()
-        loss.sgd_pass(method, one, rate[:1], np.zeros(2), 1, moved, np.zeros_like(w))
+        loss.sgd_pass(method, Steps(one, rate[:1], np.zeros(2)), moved, np.zeros_like(w))
         np.testing.assert_allclose(moved, w - 0.1 * out, rtol=1e-9, atol=1e-12)
     sums, _ = loss.summed_gradients(w)
     loss.value_and_gradient(w, out)

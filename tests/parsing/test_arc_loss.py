@@ -15,6 +15,7 @@ from epigram.parsing.arc_loss import ArcLoss, rows_of, span_memory, steps_of
 from epigram.parsing.arc_templates import ArcTemplate, read_built_in
 from epigram.parsing.arc_words import Words
 from epigram.parsing.projective import crossing_arcs, projectivise
+from epigram.protocols import Steps
 from reference import eisner as slow
 
 
@@ -105,7 +106,7 @@ def test_cumulative_pass_is_the_algorithm_of_the_paper():
             z, u = slow_w[i], penalties[k + 1]
             slow_w[i] = max(0.0, z - (u + slow_q[i])) if z > 0 else min(0.0, z + (u - slow_q[i]))
             slow_q[i] += slow_w[i] - z
-    loss.sgd_pass("cumulative", order, rates, penalties, 1, w, q)
+    loss.sgd_pass("cumulative", Steps(order, rates, penalties), w, q)
     np.testing.assert_allclose(w, slow_w, atol=1e-8)
     np.testing.assert_allclose(q, slow_q, atol=1e-8)
 

@@ -7,6 +7,8 @@ from functools import cache
 
 import numpy as np
 
+from epigram.protocols import Steps
+
 
 def is_projective(heads):
     """No two arcs cross; heads count words from 1, and 0 is the root."""
@@ -88,7 +90,7 @@ def check_cumulative_pass(problem, features_of_sentence):
             z, u = slow_w[i], penalties[k + 1]
             slow_w[i] = max(0.0, z - (u + slow_q[i])) if z > 0 else min(0.0, z + (u - slow_q[i]))
             slow_q[i] += slow_w[i] - z
-    loss.sgd_pass("cumulative", order, rates, penalties, 1, w, q)
+    loss.sgd_pass("cumulative", Steps(order, rates, penalties), w, q)
     np.testing.assert_allclose(w, slow_w, atol=1e-8)
     np.testing.assert_allclose(q, slow_q, atol=1e-8)
 

@@ -66,8 +66,8 @@ def recorded(solver: SGD, objectives: Sequence[float], samples: int = 4) -> list
     class Recorder:
         n_weights, n_samples, calls = 1, samples, 0
 
-        def sgd_pass(self, method, order, steps, penalties, batch_size, w, q):  # type: ignore[no-untyped-def]
-            rates.extend(steps)
+        def sgd_pass(self, method, steps, w, q):  # type: ignore[no-untyped-def]
+            rates.extend(steps.rates)
             self.calls += 1
             return objectives[min(self.calls, len(objectives)) - 1]
 
@@ -133,7 +133,7 @@ def test_automatic_passes_end_at_a_limit_and_heed_the_callback(loss: ChainLoss) 
     class Restless:
         n_weights, n_samples, calls = 1, 1, 0
 
-        def sgd_pass(self, method, order, rates, penalties, batch_size, w, q):  # type: ignore[no-untyped-def]
+        def sgd_pass(self, method, steps, w, q):  # type: ignore[no-untyped-def]
             self.calls += 1
             return 0.9**self.calls
 

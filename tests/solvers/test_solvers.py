@@ -30,7 +30,7 @@ from epigram.lm.factored.contexts import Contexts
 from epigram.lm.factored.loss import Factor, FactorLoss
 from epigram.lm.loglinear.loss import SuffixLoss
 from epigram.lm.loglinear.tree import ContextTree, Positions
-from epigram.protocols import BatchLoss, StochasticLoss
+from epigram.protocols import BatchLoss, Steps, StochasticLoss
 from epigram.rerank import FeatureSpace
 from epigram.rerank.losses import ExponentialLoss, PairLoss, SoftmaxLoss
 from epigram.rerank.pairs import Pairs
@@ -61,16 +61,8 @@ class Walker:
     def __init__(self, seed: int = 0) -> None:
         self.target = Bowl(seed).target
 
-    def sgd_pass(
-        self,
-        method: str,
-        order: np.ndarray,
-        rates: np.ndarray,
-        penalties: np.ndarray,
-        batch_size: int,
-        w: np.ndarray,
-        q: np.ndarray,
-    ) -> float:
+    def sgd_pass(self, method: str, steps: Steps, w: np.ndarray, q: np.ndarray) -> float:
+        order, rates, penalties, _ = steps
         met = 0.0
         for k, s in enumerate(order):
             met += 0.5 * (w[s] - self.target[s]) ** 2

@@ -21,7 +21,7 @@ from epigram.chain.layout import (
 )
 from epigram.chain.partial_labels import set_rows, with_rows
 from epigram.features.sequences import Sequences
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, Steps
 
 PREFETCHED = 20  # room for it behind the occurrences
 BLOCK = 1 << 16  # tokens looked at in one go
@@ -125,41 +125,21 @@ class ChainLoss:
 
         return sum(self._parts.run(run, range(len(self._shards))))
 
-    def sgd_pass(
-        self,
-        method: str,
-        order: Ints,
-        rates: Floats,
-        penalties: Floats,
-        batch_size: int,
-        w: Floats,
-        q: Floats,
-    ) -> float:
-        """Run one pass of SGD over the sentences in ``order`` (:class:`StochasticLoss`)."""
-        plan = self._plan(order, rates, penalties, batch_size)
+    def sgd_pass(self, method: str, steps: Steps, w: Floats, q: Floats) -> float:
+        """Run one pass of SGD (:class:`StochasticLoss`)."""
         if method != "cumulative":
-            return self._pass(SGD_METHODS[method], plan, batch_size, (w, q))
-        if self._dual is None or self._dual[0] != batch_size:
-            self._dual = batch_size, self._dual_memory(batch_size)
+            return self._pass(SGD_METHODS[method], steps, (w, q))
+        plan = self._plan(steps)
+        if self._dual is None or self._dual[0] != steps.batch_size:
+            self._dual = steps.batch_size, self._dual_memory(steps.batch_size)
         met: float = bindings.chain_cumulative_run(
             self._chains, self._layout, plan, w, q, self._dual[1], self._scratches[0]
         )
         return met
 
-    def adaptive_pass(
-        self,
-        order: Ints,
-        rates: Floats,
-        penalties: Floats,
-        batch_size: int,
-        w: Floats,
-        z: Floats,
-        h: Floats,
-        r: Floats,
-    ) -> float:
+    def adaptive_pass(self, steps: Steps, w: Floats, z: Floats, h: Floats, r: Floats) -> float:
         """One pass of AdaGrad; see :class:`epigram.solvers.adagrad.AdaptiveLoss`."""
-        plan = self._plan(order, rates, penalties, batch_size)
-        return self._pass(bindings.chain_adaptive_run, plan, batch_size, (w, z), divisors=(h, r))
+        return self._pass(bindings.chain_adaptive_run, steps, (w, z), divisors=(h, r))
 
     def perceptron_pass(self, order: Ints, step: int, w: Floats, sums: Floats) -> float:
         """One pass of the perceptron; see ``compat.crfsuite.margin.MarginLoss``."""
@@ -220,13 +200,13 @@ class ChainLoss:
 
     def online_pass(self, order: Ints, rule: StreamRule, w: Floats, z: Floats, n: Floats) -> float:
         """One step of FTRL-Proximal a sentence of ``order``; see :mod:`epigram.chain.online`."""
-        return self._pass(bindings.chain_online_run, self._plan(order), 1, (w, z, n), settings=rule)
+        return self._pass(bindings.chain_online_run, _without_rates(order), (w, z, n), settings=rule)
 
     def summed_gradients(self, w: Floats) -> tuple[Floats, Floats]:
         """Return each weight's sums over sentences of its gradient at ``w`` and of its square."""
         self._dual = self._room = None  # the passes are over
         n = self.layout.n_weights
-        everyone = self._plan(np.arange(self.n_samples, dtype=np.int32))
+        everyone = self._plan(_without_rates(np.arange(self.n_samples, dtype=np.int32)))
         sums, squares = aligned(n), aligned(n)
         bindings.chain_online_gradients(
             self._chains,
@@ -240,29 +220,15 @@ class ChainLoss:
         )
         return self.layout.gather(sums), self.layout.gather(squares)
 
-    def _plan(
-        self,
-        order: Ints,
-        rates: Floats | None = None,
-        penalties: Floats | None = None,
-        batch_size: int = 1,
-    ) -> Any:
-        """Return samples, learning rates and penalties of a pass as the C structure."""
-        rates = np.zeros(len(order)) if rates is None else rates
-        return bindings.Pass(
-            batch_size,
-            order,
-            self.labels,
-            self.weights,
-            rates,
-            np.zeros(len(rates) + 1) if penalties is None else penalties,
-        )
+    def _plan(self, steps: Steps) -> Any:
+        """Return the steps of a pass as the C structure."""
+        order, rates, penalties, batch_size = steps
+        return bindings.Pass(batch_size, order, self.labels, self.weights, rates, penalties)
 
     def _pass(
         self,
         run: Callable[..., float],
-        plan: Any,
-        batch_size: int,
+        steps: Steps,
         vectors: Sequence[Floats],
         *,
         divisors: Sequence[Floats] = (),
@@ -272,11 +238,11 @@ class ChainLoss:
 
         Where a weight is not part of the model, C sees zeros of the former and ones of the latter.
         """
-        chains, step = self._stepping(batch_size)
+        chains, step = self._stepping(steps.batch_size)
         padded = [self.layout.spread(vector) for vector in (*vectors, *divisors)]
         for divisor in padded[len(vectors) :]:
             divisor[self.layout.free == 0] = 1.0
-        met = run(chains, self._layout, plan, *settings, *padded, self._scratches[0], step)
+        met = run(chains, self._layout, self._plan(steps), *settings, *padded, self._scratches[0], step)
         for vector, changed in zip((*vectors, *divisors), padded, strict=True):
             vector[:] = self.layout.gather(changed)
         return met
@@ -330,6 +296,11 @@ class ChainLoss:
                 "occurrences with dense rows must come first in every token; see put_dense_first"
             )
         return dual
+
+
+def _without_rates(order: Ints) -> Steps:
+    """Steps of a pass whose kernel has its own rates and penalties."""
+    return Steps(order, np.zeros(len(order)), np.zeros(len(order) + 1))
 
 
 def _is_dense_first(sequences: Sequences, layout: WeightLayout) -> bool:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram.chain.loss import run_each
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, Steps
 
 Kept = npt.NDArray[np.uint8]
 """1 for each arc that trees may have, else 0."""
@@ -164,17 +164,9 @@ class ArcLoss:
         out[:] = sum(sums[1:], sums[0])
         return sum(losses)
 
-    def sgd_pass(
-        self,
-        method: str,
-        order: Ints,
-        rates: Floats,
-        penalties: Floats,
-        batch_size: int,
-        w: Floats,
-        q: Floats,
-    ) -> float:
-        """Run one pass of SGD (:class:`~epigram.protocols.StochasticLoss`) in the given order."""
+    def sgd_pass(self, method: str, steps: Steps, w: Floats, q: Floats) -> float:
+        """Run one pass of SGD (:class:`~epigram.protocols.StochasticLoss`)."""
+        order, rates, penalties, batch_size = steps
         if method != "cumulative" or batch_size != 1:
             raise ValueError(
                 f"parsers take SGD with method='cumulative' and batch_size=1, not {method!r} and {batch_size}."

@@ -15,7 +15,7 @@ import numpy as np
 
 from epigram.checkpoint import State, here, restored_rng, resumable
 from epigram.estimator import Estimator
-from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, require
+from epigram.protocols import Callback, Floats, Ints, L1Penalty, Result, Steps, require
 from epigram.solvers.stochastic import (
     best_rate,
     check_descent,
@@ -37,18 +37,8 @@ class AdaptiveLoss(Protocol):
     n_weights: int
     n_samples: int
 
-    def adaptive_pass(
-        self,
-        order: Ints,
-        rates: Floats,
-        penalties: Floats,
-        batch_size: int,
-        w: Floats,
-        z: Floats,
-        h: Floats,
-        r: Floats,
-    ) -> float:
-        """Visit the samples in ``order``, ``batch_size`` a step; return the sum of their losses.
+    def adaptive_pass(self, steps: Steps, w: Floats, z: Floats, h: Floats, r: Floats) -> float:
+        """Take the steps of a pass; return the sum of the sample losses met on the way.
 
         Step k has eta = ``rates[k]`` and the penalty ``penalties[k]`` before it, ``penalties[-1]`` after the last.
         With g the gradient of a step, for the weights it uses: h += g^2, then r = sqrt(h) / eta and
@@ -150,7 +140,8 @@ class AdaGrad(Estimator):
         rates = falling(run.eta0, self.decay, run.seen, sizes, n)
         penalties = strength * (run.seen + np.concatenate([[0.0], np.cumsum(sizes)]))
         run.seen += len(order)
-        return loss.adaptive_pass(order, rates, penalties, self.batch_size, run.w, run.z, run.h, run.r)
+        steps = Steps(order, rates, penalties, self.batch_size)
+        return loss.adaptive_pass(steps, run.w, run.z, run.h, run.r)
 
     def _check(self, loss: object, penalty: object) -> None:
         require(loss, AdaptiveLoss, self, "a loss with adaptive_pass", "OWLQN or LBFGS")

@@ -26,6 +26,7 @@ from epigram.protocols import (
     Ints,
     L1Penalty,
     Result,
+    Steps,
     StochasticLoss,
     check_finite,
     require,
@@ -264,7 +265,7 @@ class SGD(Estimator):
             penalties = state.u + share * penalty.l1 / n * np.concatenate(
                 [[0.0], np.cumsum(rates * sizes)]
             )  # (3)
-        met = loss.sgd_pass(self.method, order, rates, penalties, self.batch_size, state.w, state.q)
+        met = loss.sgd_pass(self.method, Steps(order, rates, penalties, self.batch_size), state.w, state.q)
         state.u = float(penalties[-1])
         state.k += len(order)
         return met

@@ -29,6 +29,7 @@ from epigram.features.formats import ColumnSpec, parse_columns
 from epigram.features.template import Template
 from epigram.outofcore import Here, Manifest, file_slices
 from epigram.outofcore.dataset import map_array, write_arrays
+from epigram.protocols import Steps
 from epigram.tagging.outofcore.crf import ChainShard, StreamedChainLoss, TaggerShards, Terms
 from epigram.tagging.outofcore.encode import ARRAYS, KIND, write_shards
 
@@ -158,8 +159,9 @@ def test_sgd_streams_from_shards_with_the_bits_of_memory(folders: dict[int, Path
     penalties = 0.01 * np.arange(61)
     for method in ("cumulative", "lazy"):
         found, expected = ([np.zeros(one.n_weights), np.zeros(one.n_weights)] for _ in range(2))
-        met = streamed.sgd_pass(method, order, rates, penalties, 1, *found)
-        assert met == pytest.approx(one.sgd_pass(method, order, rates, penalties, 1, *expected), rel=1e-13)
+        steps = Steps(order, rates, penalties)
+        met = streamed.sgd_pass(method, steps, *found)
+        assert met == pytest.approx(one.sgd_pass(method, steps, *expected), rel=1e-13)
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-12, atol=1e-14)
 

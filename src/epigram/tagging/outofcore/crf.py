@@ -31,7 +31,7 @@ from epigram.outofcore.engine import Engine, Here
 from epigram.outofcore.memory import available, mapped
 from epigram.outofcore.sharded import ShardedLoss
 from epigram.penalties.separable import penalty_of
-from epigram.protocols import Floats, Ints, Offsets
+from epigram.protocols import Floats, Ints, Offsets, Steps
 from epigram.solvers.history import Listener, Watch
 from epigram.solvers.make import make
 from epigram.storage.file import blaming
@@ -321,17 +321,9 @@ class StreamedChainLoss:
                 parts.append(self._opened(recipe, mine - self._first[k]))
         return ChainLoss(*_together(parts, self.layout))
 
-    def sgd_pass(
-        self,
-        method: str,
-        order: Ints,
-        rates: Floats,
-        penalties: Floats,
-        batch_size: int,
-        w: Floats,
-        q: Floats,
-    ) -> float:
-        """One pass over ``order``, shard by shard; see :class:`epigram.protocols.StochasticLoss`."""
+    def sgd_pass(self, method: str, steps: Steps, w: Floats, q: Floats) -> float:
+        """Run one pass, shard by shard; see :class:`epigram.protocols.StochasticLoss`."""
+        order, rates, penalties, batch_size = steps
         if batch_size != 1:
             raise InputError(f"SGD on shards takes one sentence a step, not {batch_size}; use batch_size=1")
         home = np.searchsorted(self._first, order, side="right") - 1
@@ -341,7 +333,7 @@ class StreamedChainLoss:
             k = int(home[a])
             loss = ChainLoss(*self._opened(self._recipes[k]))
             local = (order[a:b] - self._first[k]).astype(np.int32)
-            met += loss.sgd_pass(method, local, rates[a:b], penalties[a : b + 1], 1, w, q)
+            met += loss.sgd_pass(method, Steps(local, rates[a:b], penalties[a : b + 1]), w, q)
         return met
 
     def _opened(

@@ -6,7 +6,7 @@ import pytest
 
 from epigram import KanaKanjiConverter
 from epigram.ime.kana import is_hiragana
-from epigram.ime.signs import LETTERS, SIGNS, sign_edges, signs_of
+from epigram.ime.signs import LETTERS, SIGNS, signs_of, special_edges, special_texts
 
 TEXT = ["矢印/やじるし を 見る/みる", "括弧/かっこ を 見る/みる", "愛/あい を 得る/える"]
 
@@ -37,7 +37,7 @@ def test_edges_are_those_that_a_search_for_every_piece_finds():
     reading = "まるかっことえーぴーあいをみるやじるし"
     pieces = {reading[i:j] for i in range(len(reading)) for j in range(i + 1, len(reading) + 1)}
     wanted = {(piece, sign) for piece in pieces for sign in SIGNS.get(piece, "")}
-    found = {(reading[edge.start : edge.end], edge.text) for edge in sign_edges(reading)}
+    found = {(reading[edge.start : edge.end], edge.text) for edge in special_edges(special_texts(None), reading)}
     assert wanted == {pair for pair in found if len(pair[1]) == 1}
     assert {text for _, text in found if len(text) > 1} == {"AP", "API", "PI"}
 

@@ -22,13 +22,13 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram.checkpoint import DOES_NOT_FIT, piece
 from epigram.errors import InputError
-from epigram.ime.kana import join_token, split_token, to_katakana
+from epigram.ime.kana import characters, join_token, split_token, to_katakana
 from epigram.ime.left_context import read_before
 from epigram.ime.lexicon.lexicon import Lexicon
 from epigram.ime.lexicon.unknown_words import LONGEST_UNKNOWN, UnknownWords, classify
 from epigram.ime.numbers import NumberForms, SpecialEdge
 from epigram.ime.scorer import Scorer, Singles
-from epigram.ime.signs import special_edges
+from epigram.ime.signs import own_edges, special_edges, special_texts
 from epigram.ime.user.words import UserWords
 from epigram.ime.word_classes import ANY, ClassNumbers
 from epigram.lm.vocabulary import BOUNDARY
@@ -203,8 +203,13 @@ class Decoder:
             self._char_logp,
         )
 
+    @cached_property
+    def _special(self) -> Any:
+        """Numbers, signs and letters as a C structure."""
+        return special_texts(self.numbers)
+
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_backwards", "_unknown")
+        cached = ("_backwards", "_unknown", "_special")
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     def after(self, words: Sequence[int]) -> Decoder:
@@ -252,7 +257,7 @@ class Decoder:
                     "Split it at sentence ends."
                 )
         lengths = [len(reading) for reading in readings]
-        chars = _characters("".join(readings))
+        chars = characters("".join(readings))
         n, own = len(readings), self._own_edges(readings)
         pieces = np.zeros(0, np.int32)
         if cuts:
@@ -299,7 +304,7 @@ class Decoder:
 
     def own_edges(self, reading: str) -> list[SpecialEdge]:
         """Edges that have texts: numbers, signs and user words."""
-        found = special_edges(reading, self.numbers)
+        found = special_edges(self._special, reading)
         if self.user_words:
             found += map(partial(self._with_recent_words, reading), self.user_words.edges(reading, self.left))
         return found
@@ -312,6 +317,8 @@ class Decoder:
 
     def _own_edges(self, readings: Sequence[str]) -> Any:
         """Own edges of several readings, each sorted by start, as a C structure."""
+        if not self.user_words:
+            return bindings.OwnEdges(*own_edges(self._special, readings))
         lists = [sorted(self.own_edges(reading), key=itemgetter(0)) for reading in readings]
         flat = [edge for own in lists for edge in own]
         texts = [edge.text.encode("utf-8", "surrogatepass") for edge in flat]
@@ -389,7 +396,7 @@ class Decoder:
 
     def edges(self, reading: str) -> Edges:
         """Make the lattice of a reading."""
-        chars = _characters(reading)
+        chars = characters(reading)
         n = chars.size
         unknown = self.unknown
         room = 2 * n * LONGEST_UNKNOWN
@@ -427,10 +434,6 @@ class Decoder:
             words.append(Word(start, start + len(reading), surface, self.lexicon.find(surface, reading)))
             start += len(reading)
         return words
-
-
-def _characters(reading: str) -> Ints:
-    return np.frombuffer(reading.encode("utf-32-le", "surrogatepass"), np.int32)
 
 
 def as_lists(

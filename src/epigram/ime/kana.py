@@ -12,8 +12,11 @@ from functools import cache
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from epigram.errors import InputError, each, install
 from epigram.files import read_lines, refuse_file_names
+from epigram.protocols import Ints
 
 USUAL = {"日本": "にほん", "私": "わたし", "言う": "いう"}
 """Readings set by hand where the dictionary's first one is not the usual one."""
@@ -47,6 +50,11 @@ _OTHERS = {
     "[": "「", "]": "」", "!": "！", "?": "？", "/": "・",
 }  # fmt: skip
 LONGEST_READING = 64
+
+
+def characters(text: str) -> Ints:
+    """Code points of a text."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.int32)
 
 
 def read_sentences(path: str | PathLike[str]) -> list[list[str]]:

@@ -1,40 +1,27 @@
-"""Lattice edges for numbers: each way to write a number that a reading has.
+"""Numbers in a reading: the ways to write them, learnt shares of each, and counters.
 
 ``せんきゅうひゃくはちじゅうよん`` is 1984, 1,984, 千九百八十四, 一九八四. Numbers below ten, and those of the
-training text, are words of the lexicon; this module adds the others. The probability of an edge is that of numbers in
-the text, times the share of the form in the text, times 1/10 for each digit. Sound changes before a counter
-(``じゅっ``, ``ひゃっ``) are read too. Numbers below ten with a counter, with the sound changes between them (いっぽん
-1本, さんびき 3匹), are edges in digits.
+training text, are words of the lexicon; edges of the lattice (``_core/ime_special.c``) add the others. The probability
+of an edge is that of numbers in the text, times the share of the form in the text, times 1/10 for each digit. Sound
+changes before a counter (``じゅっ``, ``ひゃっ``) are read too. Numbers below ten with a counter, with the sound changes
+between them (いっぽん 1本, さんびき 3匹), are edges in digits.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from epigram.ime.word_classes import ANY
+from epigram._core import bindings
 
 FORMS = ("digits", "grouped", "mixed", "kanji", "places", "wide")
 """15, 1,500, 1億2000万, 千五百, 一五〇〇, and full-width digits."""
-_ONES = {
-    "いち": 1, "いっ": 1, "に": 2, "さん": 3, "よん": 4, "よ": 4, "し": 4, "ご": 5, "ろく": 6, "ろっ": 6,
-    "なな": 7, "しち": 7, "はち": 8, "はっ": 8, "きゅう": 9, "く": 9,
-}  # fmt: skip
-_TENS = ("じゅう", "じゅっ", "じっ")
-_HUNDREDS = ("ひゃく", "ひゃっ", "びゃく", "びゃっ", "ぴゃく", "ぴゃっ")
-_THOUSANDS = ("せん", "ぜん")
-_LARGE = {"まん": 10**4, "おく": 10**8, "ちょう": 10**12, "おっ": 10**8}
-_UNITS = dict.fromkeys(_TENS, 10) | dict.fromkeys(_HUNDREDS, 100) | dict.fromkeys(_THOUSANDS, 1000)
-_PIECE = re.compile("|".join(sorted([*_ONES, *_UNITS, *_LARGE], key=len, reverse=True)))
-_DIGITS = "〇一二三四五六七八九"
-_WIDE = str.maketrans("0123456789", "０１２３４５６７８９")
 LARGEST = 10**16
-LONGEST_COUNTED = 9
 COUNTED = -2.7
 """Log-probability of a counter after a number."""
 _PLAIN = ("いち", "に", "さん", "よん", "ご", "ろく", "なな", "はち", "きゅう")
@@ -58,7 +45,7 @@ class Number(NamedTuple):
     value: int
 
 
-def read_numbers(reading: str, start: int) -> Iterator[Number]:
+def read_numbers(reading: str, start: int) -> list[Number]:
     """All numbers of ten and more that begin at an offset of a reading.
 
     Examples
@@ -68,28 +55,12 @@ def read_numbers(reading: str, start: int) -> Iterator[Number]:
     >>> [n.value for n in read_numbers("ごにん", 0)]
     []
     """
-    done, group, one, last_unit, last_large = 0, 0, 0, 10_000, LARGEST
-    at = start
-    while match := _PIECE.match(reading, at):
-        piece = match[0]
-        if piece in _ONES:
-            if one:
-                return
-            one = _ONES[piece]
-        elif piece in _UNITS:
-            unit = _UNITS[piece]
-            if unit >= last_unit:
-                return
-            group, one, last_unit = group + (one or 1) * unit, 0, unit
-        else:
-            large = _LARGE[piece]
-            if large >= last_large or not group + one:
-                return
-            done, group, one, last_unit, last_large = done + (group + one) * large, 0, 0, 10_000, large
-        at = match.end()
-        value = done + group + one
-        if value >= 10:
-            yield Number(at, value)
+    chars = np.array([ord(char) for char in reading[start:]], np.int32)
+    ends, values = np.empty(chars.size, np.int64), np.empty(chars.size, np.int64)
+    n = bindings.ime_special_numbers(chars, ends, values)
+    return [
+        Number(start + end, value) for end, value in zip(ends[:n].tolist(), values[:n].tolist(), strict=True)
+    ]
 
 
 def ways_to_write(value: int) -> dict[str, str]:
@@ -102,36 +73,10 @@ def ways_to_write(value: int) -> dict[str, str]:
     >>> ways_to_write(12_000)["mixed"], ways_to_write(1984)["kanji"], ways_to_write(1984)["places"]
     ('1万2000', '千九百八十四', '一九八四')
     """
-    digits = str(value)
-    out = {
-        "digits": digits,
-        "grouped": f"{value:,}",
-        "mixed": _with_large(value, str),
-        "kanji": _with_large(value, _kanji_group),
-        "places": "".join(_DIGITS[int(digit)] for digit in digits),
-        "wide": digits.translate(_WIDE),
-    }
-    if len(digits) > 4:
-        del out["places"]
-    return {form: text for form, text in out.items() if form == "digits" or text != digits}
-
-
-def _with_large(value: int, write: Callable[[int], str]) -> str:
-    out = ""
-    for large, name in ((10**12, "兆"), (10**8, "億"), (10**4, "万"), (1, "")):
-        part, value = divmod(value, large)
-        if part:
-            out += write(part) + name
-    return out
-
-
-def _kanji_group(value: int) -> str:
-    """Write a number below ten thousand as 千二百三十四."""
-    out = ""
-    for unit, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit, value = divmod(value, unit)
-        if digit:
-            out += ("" if digit == 1 and name else _DIGITS[digit]) + name
+    text, out = np.empty(128, np.uint8), {}
+    for number, form in enumerate(FORMS):
+        if n := bindings.ime_special_write(value, number, text):
+            out[form] = text[:n].tobytes().decode()
     return out
 
 
@@ -151,9 +96,8 @@ class NumberForms:
 
     Examples
     --------
-    >>> forms = NumberForms()
-    >>> [edge.text for edge in forms.edges("じゅうご")][:2]
-    ['10', '十']
+    >>> NumberForms().shares["digits"], NumberForms().classes
+    (0.6, {})
     """
 
     logp: float = -6.0
@@ -188,24 +132,6 @@ class NumberForms:
         usual = {form: max(of_form, key=lambda c: of_form[c]) for form, of_form in classes.items()}
         return cls(float(np.log(mass / total)), {form: n / mass for form, n in counts.items()}, usual)
 
-    def edges(self, reading: str, starts: Iterable[int] | None = None) -> list[SpecialEdge]:
-        """Edges of every way to write every number of a reading that begins at one of ``starts``."""
-        out = []
-        one_counted = self.logp + COUNTED + float(np.log(self.shares["digits"] / 10))
-        for start in range(len(reading)) if starts is None else starts:
-            if reading[start] not in _FIRST:
-                continue
-            for end, value in read_numbers(reading, start):
-                ways = ways_to_write(value)
-                spelled = self.logp - len(str(value)) * float(np.log(10))
-                for form, text in ways.items():
-                    logp = spelled + float(np.log(self.shares[form]))
-                    out.append(SpecialEdge(start, end, text, logp, self.classes.get(form, ANY)))
-            for end in range(start + 2, min(len(reading), start + LONGEST_COUNTED) + 1):
-                for text in counted().get(reading[start:end], ()):
-                    out.append(SpecialEdge(start, end, text, one_counted, ANY))
-        return out
-
 
 def form_of(surface: str, reading: str) -> str | None:
     """Form of a word that writes a number of ten and more; None for other words."""
@@ -218,13 +144,6 @@ def form_of(surface: str, reading: str) -> str | None:
     return None
 
 
-def beginnings() -> set[str]:
-    """Readings one of which every number of :meth:`NumberForms.edges` begins with."""
-    joined = {one + unit for one in _ONES for unit in (*_UNITS, *_LARGE)}
-    return {*_UNITS, *joined, *counted()}
-
-
-_FIRST = frozenset(piece[0] for piece in (*_ONES, *_UNITS))
 _LOOKS_LIKE = re.compile("[0-9０-９〇一二三四五六七八九十百千万億兆,]+$")
 
 

@@ -6,12 +6,18 @@ that are spelled out (letters.tsv) are written in capitals. The probabilities of
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
+from typing import Any
 
-from epigram.ime.numbers import NumberForms, SpecialEdge, beginnings
+import numpy as np
+
+from epigram._core import bindings
+from epigram.ime.kana import characters
+from epigram.ime.numbers import COUNTED, FORMS, NumberForms, SpecialEdge, counted
 from epigram.ime.word_classes import ANY
 
 
@@ -26,11 +32,62 @@ SIGN, NEXT_SIGN = -15.0, -0.4
 """Log-probability of the first sign of a reading, and the difference for each further one."""
 SPELLED, LETTER = -9.0, -2.6
 """Log-probability of a word that is spelled out, and of each of its letters."""
-_LETTER = re.compile("|".join(sorted(LETTERS, key=len, reverse=True)))
-_FIRST_OF_SIGN = {
-    first: [name for name in SIGNS if name[0] == first] for first in {name[0] for name in SIGNS}
-}
-_FIRST_OF_LETTER = frozenset(name[0] for name in LETTERS)
+
+
+def special_texts(numbers: NumberForms | None) -> Any:
+    """Make the C structure of all texts of edges; without numbers, of signs and abbreviations only."""
+    rows = [
+        (reading, sign, SIGN + k * NEXT_SIGN)
+        for reading, signs in SIGNS.items()
+        for k, sign in enumerate(signs)
+    ]
+    logps, classes = [0.0] * len(FORMS), [ANY] * len(FORMS)
+    if numbers is not None:
+        one = numbers.logp + COUNTED + math.log(numbers.shares["digits"] / 10)
+        of_reading = sorted(counted().items(), key=lambda row: len(row[0]))
+        rows = [*((reading, text, one) for reading, texts in of_reading for text in texts), *rows]
+        logps = [math.log(numbers.shares[form]) for form in FORMS]
+        classes = [numbers.classes.get(form, ANY) for form in FORMS]
+    letters = sorted(LETTERS.items(), key=lambda row: -len(row[0]))
+    rows = [*((*row, 0.0) for row in letters), *sorted(rows, key=lambda row: row[0][0])]
+    readings, texts, row_logps = zip(*rows, strict=True)
+    raw = [text.encode() for text in texts]
+    return bindings.SpecialTexts(
+        len(letters), -math.inf if numbers is None else numbers.logp, SPELLED, LETTER, np.array(logps),
+        np.array(classes, np.uint16), np.cumsum([0, *map(len, readings)]), characters("".join(readings)),
+        np.array(row_logps), np.cumsum([0, *map(len, raw)]), np.frombuffer(b"".join(raw), np.uint8),
+    )  # fmt: skip
+
+
+def own_edges(texts: Any, readings: Sequence[str]) -> tuple[Any, ...]:
+    """Find the edges of readings, as the arrays of ``OwnEdges`` of ``_core/ime_engine.h``."""
+    chars, ptr = characters("".join(readings)), np.cumsum([0, *map(len, readings)])
+    edge_ptr, room = np.empty(ptr.size, np.int64), 4 * chars.size + 64
+    while True:
+        starts, ends = np.empty(room, np.int32), np.empty(room, np.int32)
+        logps, classes = np.empty(room), np.empty(room, np.uint16)
+        text_ptr, text = np.empty(room + 1, np.int64), np.empty(16 * room, np.uint8)
+        n = bindings.ime_special_edges(
+            texts, ptr, chars, edge_ptr, starts, ends, logps, classes, text_ptr, text
+        )
+        if n >= 0:
+            used = text[: int(text_ptr[n])]
+            return edge_ptr, starts[:n], ends[:n], logps[:n], classes[:n], text_ptr[: n + 1], used
+        room *= 4
+
+
+def special_edges(texts: Any, reading: str) -> list[SpecialEdge]:
+    """Edges of every number, sign and abbreviation of a reading.
+
+    Examples
+    --------
+    >>> [(edge.start, edge.text) for edge in special_edges(special_texts(NumberForms()), "はしかっこ")][:2]
+    [(2, '（'), (2, '）')]
+    """
+    _, starts, ends, logps, classes, text_ptr, raw = own_edges(texts, [reading])
+    texts_of = [raw[first:last].tobytes().decode() for first, last in pairwise(text_ptr.tolist())]
+    rows = zip(starts.tolist(), ends.tolist(), texts_of, logps.tolist(), classes.tolist(), strict=True)
+    return [SpecialEdge(*row) for row in rows]
 
 
 def signs_of(reading: str) -> list[str]:
@@ -41,65 +98,10 @@ def signs_of(reading: str) -> list[str]:
     >>> signs_of("すらっしゅ"), signs_of("しーぴーゆー"), signs_of("はし")
     (['/', '／'], ['CPU'], [])
     """
-    return [edge.text for edge in sign_edges(reading) if edge.start == 0 and edge.end == len(reading)]
-
-
-def special_edges(reading: str, numbers: NumberForms) -> list[SpecialEdge]:
-    """Edges of every number, sign and abbreviation of a reading.
-
-    Examples
-    --------
-    >>> [(edge.start, edge.text) for edge in special_edges("はしかっこ", NumberForms())][:2]
-    [(2, '（'), (2, '）')]
-    """
-    starts = [match.start() for match in _pattern().finditer(reading)]
-    return numbers.edges(reading, starts) + sign_edges(reading, starts) if starts else []
+    found = special_edges(_without_numbers(), reading)
+    return [edge.text for edge in found if edge.start == 0 and edge.end == len(reading)]
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    """Pattern of the places of a reading where a number, a sign or an abbreviation may begin."""
-    letters = {one + two for one in LETTERS for two in LETTERS}
-    words = sorted({*SIGNS, *letters, *beginnings()})
-    shortest = [word for k, word in enumerate(words) if not (k and _begins(word, words[:k]))]
-    return re.compile("(?=" + _alternatives(shortest) + ")")
-
-
-def _begins(word: str, others: list[str]) -> bool:
-    known = set(others)
-    return any(word[:n] in known for n in range(1, len(word)))
-
-
-def _alternatives(words: list[str]) -> str:
-    """Pattern of words of which none begins with another, by common beginnings."""
-    rests: dict[str, list[str]] = {}
-    for word in words:
-        if word:
-            rests.setdefault(word[0], []).append(word[1:])
-    ways = [re.escape(first) + _alternatives(rest) for first, rest in rests.items()]
-    return f"(?:{'|'.join(ways)})" if len(ways) > 1 else "".join(ways)
-
-
-def sign_edges(reading: str, starts: Iterable[int] | None = None) -> list[SpecialEdge]:
-    """Edges of every sign and abbreviation of a reading that begins at one of ``starts``."""
-    found = []
-    for start in range(len(reading)) if starts is None else starts:
-        first = reading[start]
-        for name in _FIRST_OF_SIGN.get(first, ()):
-            if reading.startswith(name, start):
-                for rank, sign in enumerate(SIGNS[name]):
-                    logp = SIGN + rank * NEXT_SIGN
-                    found.append(SpecialEdge(start, start + len(name), sign, logp, ANY))
-        if first in _FIRST_OF_LETTER:
-            for end, letters in _spelled(reading, start):
-                found.append(SpecialEdge(start, end, letters, SPELLED + LETTER * len(letters), ANY))
-    return found
-
-
-def _spelled(reading: str, start: int) -> Iterator[tuple[int, str]]:
-    """Ends and letters of abbreviations of two and more letters, one with a long vowel."""
-    letters, at = "", start
-    while match := _LETTER.match(reading, at):
-        letters, at = letters + LETTERS[match[0]], match.end()
-        if len(letters) > 1 and "ー" in reading[start:at]:
-            yield at, letters
+def _without_numbers() -> Any:
+    return special_texts(None)

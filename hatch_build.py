@@ -77,6 +77,7 @@ def compile_core(sanitize: bool = False) -> None:
         names = [path.name for path in made.glob("epigram.*")]
         for name in [*names, "bindings.pyi", "bindings.py"]:
             os.replace(made / name, CORE / name)
+        (WEB / "japanese").mkdir(exist_ok=True)
         for name in web:
             os.replace(made / "web" / name, WEB / name)
     for old in CORE.glob("epigram.*"):
@@ -110,30 +111,42 @@ def _compile(targets: dict[str, Path], command: list[str], zig: bool, sanitize: 
 def compile_web(headers: hatch_bindings.Headers, made: Path) -> list[str]:
     """Write what ``epigram export-web`` copies: core.wasm, and the modules of js/src as one; return their names.
 
-    core.wasm has those functions of the core that the modules name, and nothing else. Without ziglang the rest is
-    built, and said to be incomplete.
+    core.wasm has those functions of the core that the modules name, and nothing else; Japanese converters have both
+    files of their own. Without ziglang the rest is built, and said to be incomplete.
     """
     if not JAVASCRIPT.is_dir():
         return []
-    made.mkdir()
-    words = set(re.findall(r"\w+", "".join(path.read_text("utf-8") for path in JAVASCRIPT.glob("*.mjs"))))
-    (made / "bindings.mjs").write_text(hatch_bindings.emit_javascript(headers, words), "utf-8")
-    (made / "epigram.mjs").write_text(_bundle("load.mjs", (JAVASCRIPT, made, GENERATED)), "utf-8")
     environment = _ziglang()
     if environment is None:
         print(
             "ziglang cannot be had: core.wasm is missing, so `epigram export-web` will not work",
             file=sys.stderr,
         )
-        return ["epigram.mjs"]
-    (made / "digest.c").write_text(
-        f"unsigned headers_digest(void) {{ return {headers.digest}u; }}\n", "utf-8"
-    )
-    names = {*headers.functions} & words
+    names: list[str] = []
+    for variant in (Path(), Path("japanese")):
+        folder = made / variant
+        folder.mkdir(parents=True)
+        modules = _modules("load.mjs", {"families.mjs": "japanese.mjs"} if variant.name else {})
+        words = set(re.findall(r"\w+", "".join(modules.values())))
+        bindings = hatch_bindings.emit_javascript(headers, words)
+        (folder / "epigram.mjs").write_text(_bundle(modules, bindings), "utf-8")
+        names.append(str(variant / "epigram.mjs"))
+        if environment is not None:
+            _compile_wasm(folder, headers, {*headers.functions} & words, environment)
+            names.append(str(variant / "core.wasm"))
+    return names
+
+
+def _compile_wasm(
+    folder: Path, headers: hatch_bindings.Headers, names: set[str], environment: dict[str, str]
+) -> None:
+    """Write core.wasm with some functions of the core."""
+    digest = folder / "digest.c"
+    digest.write_text(f"unsigned headers_digest(void) {{ return {headers.digest}u; }}\n", "utf-8")
     exports = [f"-Wl,--export={name}" for name in sorted({*names, "malloc", "headers_digest"})]
     target = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-msimd128", "-s"]
     flags = [flag for flag in FLAGS if flag not in ("-fPIC", "-shared")]
-    sources = [str(source) for source in (*_needed(names), made / "digest.c")]
+    sources = [str(source) for source in (*_needed(names), digest)]
     command = [
         sys.executable,
         "-m",
@@ -143,11 +156,10 @@ def compile_web(headers: hatch_bindings.Headers, made: Path) -> list[str]:
         *flags,
         *exports,
         "-o",
-        str(made / "core.wasm"),
+        str(folder / "core.wasm"),
     ]
     if subprocess.run([*command, *sources], env=environment).returncode:
         raise SystemExit("the inner loops could not be compiled to WebAssembly; see above")
-    return ["epigram.mjs", "core.wasm"]
 
 
 def _needed(names: set[str]) -> list[Path]:
@@ -187,25 +199,36 @@ def _ziglang() -> dict[str, str] | None:
     return environment if works else None
 
 
-def _bundle(entry: str, folders: tuple[Path, ...]) -> str:
-    """One module of several: each once, after those that it imports, without comments; the last one's exports stay."""
+def _modules(entry: str, other: dict[str, str]) -> dict[str, str]:
+    """A module and those that it imports, each after its own imports; ``other`` stands for modules of these names."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
-        if name in done:
-            return
-        done[name] = ""
-        path = next(folder / name for folder in folders if (folder / name).is_file())
-        text = path.read_text("utf-8")
+        path = next((folder / name for folder in (JAVASCRIPT, GENERATED) if (folder / name).is_file()), None)
+        text = path.read_text("utf-8") if path else ""  # bindings.mjs comes from the headers
         for imported in re.findall(r'^import .*? from "\./(.*?)";$', text, re.MULTILINE):
-            add(imported)
-        del done[name]  # after its imports
-        text = re.sub(r"^import .*\n", "", text, flags=re.MULTILINE)
-        done[name] = re.sub(r"^ *(?://.*|/\*\*(?:.|\n)*?\*/)\n", "", text, flags=re.MULTILINE)
+            if (imported := other.get(imported, imported)) not in done:
+                add(imported)
+        done[name] = text
 
     add(entry)
-    inner = [re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in list(done.values())[:-1]]
-    return "\n".join([*inner, done[entry]])
+    return done
+
+
+def _bundle(modules: dict[str, str], bindings: str) -> str:
+    """One module of several, without comments and unused schemas; the last one's exports stay."""
+    text = "".join(modules.values())
+
+    def used(line: str) -> bool:
+        name = re.match(r"  (\w+): ", line)
+        return name is None or f'("{name[1]}", ' in text
+
+    parts = {**modules, "bindings.mjs": bindings}
+    parts["schemas.mjs"] = "".join(filter(used, parts["schemas.mjs"].splitlines(keepends=True)))
+    bare = [re.sub(r"^import .*\n", "", part, flags=re.MULTILINE) for part in parts.values()]
+    bare = [re.sub(r"^ *(?://.*|/\*\*(?:.|\n)*?\*/)\n", "", part, flags=re.MULTILINE) for part in bare]
+    inner = [re.sub(r"^export ", "", part, flags=re.MULTILINE) for part in bare[:-1]]
+    return "\n".join([*inner, bare[-1]])
 
 
 def is_compiled() -> bool:

@@ -18,6 +18,8 @@ SCHEMAS = {
     "classifier": ("epigram.classify.storage", "SCHEMA"),
     "lm": ("epigram.lm.storage", "HEADER"),
     "words": ("epigram.lm.storage", "_WORDS"),
+    "ime": ("epigram.ime.storage", "QUANTISED"),
+    "rescorer": ("epigram.ime.rescoring", "SMALL"),
     "backoff": ("epigram.lm.ngram.storage", "ARRAYS_IN_PLACE"),
 }
 """Modules and names of the schemas that js/src/file.mjs checks files by."""

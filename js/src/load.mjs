@@ -1,13 +1,9 @@
 // Loads models: from a URL, a file or bytes, in this thread or in a worker.
 
 import { Core, EpigramError, InputError, ModelFileError } from "./core.mjs";
-import { Tagger } from "./chain.mjs";
-import { Classifier } from "./classify.mjs";
+import { FAMILIES } from "./families.mjs";
 import { inflate, readFile } from "./file.mjs";
-import { LanguageModel } from "./lm.mjs";
-import { Pipeline } from "./pipeline.mjs";
 
-const FAMILIES = { tagger: Tagger, pipeline: Pipeline, classifier: Classifier, lm: LanguageModel };
 const MOST_BYTES = 2 ** 31;
 const IN_WORKER = typeof WorkerGlobalScope !== "undefined" && globalThis instanceof WorkerGlobalScope && globalThis.name === "epigram";
 const HAS_PAGE = typeof window !== "undefined" && typeof Worker !== "undefined";
@@ -78,7 +74,7 @@ export async function open(source, { wasm = new URL("core.wasm", import.meta.url
   if (integrity && !(await matches(bytes, integrity))) throw new ModelFileError(`${isAddress ? source : "the model"} is not the file that its integrity hash names`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) bytes = await inflate(bytes, "gzip", MOST_BYTES);
   const core = await Core.of(module), file = readFile(bytes), Family = Object.hasOwn(FAMILIES, file.family) ? FAMILIES[file.family] : null;
-  if (!Family) throw new ModelFileError(`a page cannot reproduce models of family '${file.family}'; use this model from Python`);
+  if (!Family) throw new ModelFileError(`a model of family '${file.family}', where this module reads ${Object.keys(FAMILIES).join(", ")}; Japanese converters are read by japanese/epigram.mjs, other families from Python alone`);
   return guarded(await sentence(() => Family.of(core, file)), core, file.header);
 }
 

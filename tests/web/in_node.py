@@ -17,6 +17,7 @@ from epigram.web.export import as_read
 
 NODE = shutil.which("node")
 MODULE = Path(str(files("epigram.web") / "epigram.mjs"))
+JAPANESE = MODULE.parent / "japanese" / "epigram.mjs"
 WASM = MODULE.with_name("core.wasm")
 built = pytest.mark.skipif(not WASM.exists(), reason="core.wasm was not built: ziglang is not installed")
 
@@ -25,7 +26,12 @@ def answers(model: Path, *calls: list[Any], **options: Any) -> list[Any]:
     """What a model answers to calls ``[name, value, ...]`` in node; an error is its sentence."""
     if NODE is None:
         pytest.skip("node is not installed")
-    request = {"module": MODULE.as_uri(), "model": str(model), "calls": calls, "options": options}
+    request = {
+        "module": options.pop("module", MODULE).as_uri(),
+        "model": str(model),
+        "calls": calls,
+        "options": options,
+    }
     script = Path(__file__).with_name("run.mjs")
     ran = subprocess.run(
         [NODE, str(script)], input=json.dumps(request).encode() + b"\n", capture_output=True, check=True

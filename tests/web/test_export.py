@@ -17,7 +17,7 @@ import pytest
 from in_node import built
 
 import epigram
-from epigram import CRFTagger, InputError, KneserNeyLM, Pipeline, TextClassifier
+from epigram import CRFTagger, InputError, KanaKanjiConverter, KneserNeyLM, Pipeline, TextClassifier
 from epigram.web.export import export_page
 
 pytestmark = built
@@ -228,6 +228,27 @@ def test_a_page_analyses_raw_text(tmp_path: Path, shown: Callable[[Any], Any]) -
     assert "the root" in page.inner_text("#why dl")
     expected = epigram.load(tmp_path / "tiny.epigram")("Dogs bark. Dogs bark.").to_conllu()
     assert downloaded(page) == expected
+
+
+def test_a_page_types_japanese(shown: Callable[[Any], Any]) -> None:
+    model = KanaKanjiConverter.build(["橋/はし を 渡る/わたる", "箸/はし で 食べる/たべる"] * 3, rescore=True)
+    page = shown(model)
+    assert page.locator("#results div").count() == 2
+    area = page.locator("textarea").first
+    area.click()
+    page.keyboard.type("hashi")
+    until(lambda: area.input_value() == "はし")
+    page.keyboard.press("Space")
+    page.wait_for_selector("#candidates li[aria-selected=true]")
+    first = area.input_value()
+    page.keyboard.press("ArrowDown")
+    until(lambda: area.input_value() not in (first, "はし"))
+    page.keyboard.press("Enter")
+    until(lambda: page.locator("#candidates").is_hidden())
+    assert {first, area.input_value()} == {"橋", "箸"}
+    page.fill("textarea >> nth=1", "はしをわたる\nはしでたべる")
+    until(lambda: page.locator("#results div").all_inner_texts() == ["橋を渡る", "箸で食べる"])
+    assert downloaded(page) == area.input_value()
 
 
 OWN_PAGE = """import { load } from "./epigram.mjs";

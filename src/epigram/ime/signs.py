@@ -44,8 +44,7 @@ def special_texts(numbers: NumberForms | None) -> Any:
     logps, classes = [0.0] * len(FORMS), [ANY] * len(FORMS)
     if numbers is not None:
         one = numbers.logp + COUNTED + math.log(numbers.shares["digits"] / 10)
-        of_reading = sorted(counted().items(), key=lambda row: len(row[0]))
-        rows = [*((reading, text, one) for reading, texts in of_reading for text in texts), *rows]
+        rows = [*((*row, one) for row in counted_rows()), *rows]
         logps = [math.log(numbers.shares[form]) for form in FORMS]
         classes = [numbers.classes.get(form, ANY) for form in FORMS]
     letters = sorted(LETTERS.items(), key=lambda row: -len(row[0]))
@@ -57,6 +56,12 @@ def special_texts(numbers: NumberForms | None) -> Any:
         np.array(classes, np.uint16), np.cumsum([0, *map(len, readings)]), characters("".join(readings)),
         np.array(row_logps), np.cumsum([0, *map(len, raw)]), np.frombuffer(b"".join(raw), np.uint8),
     )  # fmt: skip
+
+
+def counted_rows() -> list[tuple[str, str]]:
+    """Readings and texts of numbers with a counter, the shortest readings first."""
+    rows = sorted(counted().items(), key=lambda row: len(row[0]))
+    return [(reading, text) for reading, texts in rows for text in texts]
 
 
 def own_edges(texts: Any, readings: Sequence[str]) -> tuple[Any, ...]:

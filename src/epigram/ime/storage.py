@@ -105,6 +105,7 @@ HEADER = {
     "user_words": Maybe([[str]]),
     "lessons": [str],
     "rerank": Maybe(dict),
+    "texts": Maybe(dict),
 }
 COMMON = {
     "surface.bytes": Array(np.uint8, ("surface_bytes",)),

@@ -19,7 +19,11 @@ from epigram.storage.installed import model_path
 from epigram.web.support import FAMILIES, obstacles
 
 BUILT = ("core.wasm", "epigram.mjs")
-STUDIO = {"pipeline": ("dom.js", "chart.js", "analyse.js"), "": ("dom.js", "chart.js")}
+STUDIO = {
+    "pipeline": ("dom.js", "chart.js", "analyse.js"),
+    "ime": ("dom.js", "chart.js", "editor.js"),
+    "": ("dom.js", "chart.js"),
+}
 """Modules of the studio that the page of a family is made of, before its own."""
 
 
@@ -60,10 +64,11 @@ def export_page(model: str | PathLike[str], folder: str | PathLike[str]) -> dict
 def _files(file: ModelFile, name: str) -> dict[str, bytes]:
     """The files of a page by name."""
     here = files("epigram.web")
+    runtime = here / "japanese" if file.family == "ime" else here
     made = {}
     for built in BUILT:
         try:
-            made[built] = (here / built).read_bytes()
+            made[built] = (runtime / built).read_bytes()
         except FileNotFoundError:
             raise InputError(
                 f"this installation has no {built}: it was built without ziglang. Install a wheel of epigram, or build "
@@ -93,7 +98,9 @@ def _files(file: ModelFile, name: str) -> dict[str, bytes]:
 
 
 def as_read(file: ModelFile) -> ModelFile:
-    """The model as JavaScript reads it: language models as the n-gram tables that score."""
+    """The model as JavaScript reads it: tables of n-grams, and quantised converters with the texts that they need."""
+    if file.family == "ime":
+        return _converter(file)
     if file.family != "lm":
         return file
     from epigram.lm.mixture import InterpolatedLM
@@ -106,6 +113,34 @@ def as_read(file: ModelFile) -> ModelFile:
     made = mixed.to_model_file(compress=False)
     if card := file.header.get("card"):
         made.header["card"] = card
+    return made
+
+
+def _converter(file: ModelFile) -> ModelFile:
+    from epigram.ime import signs
+    from epigram.ime.kana import romaji_table
+    from epigram.ime.numbers import COUNTED, FORMS
+    from epigram.ime.storage import from_model_file, to_model_file
+    from epigram.ime.typing.candidates import emoji
+    from epigram.ime.typing.layouts import KEYS
+
+    made = to_model_file(from_model_file(file), quantise=True)
+    made.header["texts"] = {
+        "letters": sorted(signs.LETTERS.items(), key=lambda row: -len(row[0])),
+        "signs": list(signs.SIGNS.items()),
+        "counted": signs.counted_rows(),
+        "forms": FORMS,
+        "logps": {
+            "counted": COUNTED,
+            "sign": signs.SIGN,
+            "next_sign": signs.NEXT_SIGN,
+            "spelled": signs.SPELLED,
+            "letter": signs.LETTER,
+        },
+        "romaji": romaji_table(),
+        "keys": KEYS,
+        "emoji": emoji(),
+    }
     return made
 
 

@@ -16,6 +16,7 @@ FAMILIES = {
     "pipeline": "pipelines",
     "classifier": "text classifiers",
     "lm": "n-gram and log-linear language models",
+    "ime": "Japanese converters",
 }
 """Families of models that pages can be made of, in words."""
 _UNLIKE = re.compile(r"\(\?(?!:)|\\[A-Zbux0-9]|\[:")
@@ -41,6 +42,11 @@ def _obstacles(file: ModelFile) -> Iterator[str]:
         yield from _of_tagger(file.header)
     elif file.family == "pipeline":
         yield from _of_pipeline(file.header)
+    elif file.family == "ime":
+        if "rerank" in file.header:
+            yield "rerankers of a converter"
+        if file.header["lessons"] or file.header.get("user_words"):
+            yield "corrections and words of a user"
     elif file.family == "lm":
         yield from _of_language_model(file)
 

@@ -194,7 +194,38 @@ async function classifyPanel(root, model) {
   await classify(text.value);
 }
 
-const PANELS = { tagger: tagPanel, pipeline: analysePanel, lm: predictPanel, classifier: classifyPanel };
+// ---- Japanese
+
+const KEYS = [["space", "convert, next"], ["← →", "phrase"], ["↑ ↓ 1–9", "candidate"], ["shift ← →", "shorter, longer"], ["F6–F10", "kana, katakana, Latin"], ["enter", "commit"], ["esc", "back"], ["Ctrl-Z", "take back"]];
+const TAPS = [["convert", "space"], ["◀", "left", "previous phrase"], ["▶", "right", "next phrase"], ["−", "shorter", "shorter phrase"], ["+", "longer", "longer phrase"], ["commit", "enter"], ["back", "escape"], ["undo", "undo"]];
+const SETTINGS = { punctuation: ["、。", "，．", "、．", "，。"], width: ["mixed", "half", "full"], layout: ["romaji", "kana"] };
+
+async function typePanel(root, model) {
+  const ways = h("ol", { class: "lessons", lang: "ja", "aria-live": "polite", id: "ways" }), text = h("textarea", { class: "small", rows: 3, lang: "ja", spellcheck: "false", "aria-label": "readings to convert, one a line", oninput: later(() => convert(text.value), 150) }), results = h("div", { class: "lead", lang: "ja", id: "results" });
+  const look = later(newest(async (reading, before) => (reading ? model.nbest(reading, 5, { before }) : []), (found) => show(ways, found.map((way) => h("li", {}, way.text, " ", h("small", { class: "note" }, way.score.toFixed(2)))))), 120);
+  const changed = (answer) => {
+    if (answer.message) notice(answer.message);
+    look(answer.reading, editor.area.value.slice(0, editor.start));
+  };
+  const editor = new Editor({ ask: tried((request) => model.type(request)), changed });
+  const convert = newest((value) => model.convertAll(value.split("\n")), (found) => show(results, found.map((line) => h("div", {}, line))));
+  const settings = Object.entries(SETTINGS).map(([name, values]) => {
+    const select = h("select", { onchange: tried(() => model.type({ set: { [name]: select.value } })) }, values.map((value) => h("option", { value }, value)));
+    return h("label", {}, name, select);
+  });
+  editor.area.autofocus = true;
+  text.value = "きょうはいいてんきですね。\nさんじゅうななほんのえんぴつ";
+  show(root, h("h1", {}, "Type Japanese"), h("p", { class: "lead" }, "Romaji or kana. Try ", h("em", {}, "hashiwowataru"), " and a space."),
+    h("div", { class: "taps" }, TAPS.map(([label, key, name]) => h("button", { type: "button", "aria-label": name, onmousedown: (event) => event.preventDefault(), onclick: () => editor.press(key) }, label))),
+    editor.element, h("ul", { class: "keys", id: "keys" }, KEYS.map(([key, what]) => h("li", {}, h("kbd", {}, key), ` ${what}`))),
+    actions(() => editor.area.value, `${NAME}.txt`),
+    h("details", { class: "tight" }, h("summary", {}, "The best conversions, and their log-probabilities"), ways),
+    h("details", { class: "tight" }, h("summary", {}, "Settings"), h("div", { class: "options" }, settings)),
+    h("h2", {}, "Convert readings"), text, results, actions(() => [...results.children].map((line) => `${line.textContent}\n`).join(""), `${NAME}-converted.txt`));
+  await convert(text.value);
+}
+
+const PANELS = { ime: typePanel, tagger: tagPanel, pipeline: analysePanel, lm: predictPanel, classifier: classifyPanel };
 
 // ---- The page
 

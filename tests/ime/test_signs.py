@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import reference.ime_special as reference
 from epigram import KanaKanjiConverter
 from epigram.ime.kana import is_hiragana
+from epigram.ime.numbers import NumberForms, ways_to_write
 from epigram.ime.signs import LETTERS, SIGNS, signs_of, special_edges, special_texts
 
 TEXT = ["矢印/やじるし を 見る/みる", "括弧/かっこ を 見る/みる", "愛/あい を 得る/える"]
@@ -37,7 +41,9 @@ def test_edges_are_those_that_a_search_for_every_piece_finds():
     reading = "まるかっことえーぴーあいをみるやじるし"
     pieces = {reading[i:j] for i in range(len(reading)) for j in range(i + 1, len(reading) + 1)}
     wanted = {(piece, sign) for piece in pieces for sign in SIGNS.get(piece, "")}
-    found = {(reading[edge.start : edge.end], edge.text) for edge in special_edges(special_texts(None), reading)}
+    found = {
+        (reading[edge.start : edge.end], edge.text) for edge in special_edges(special_texts(None), reading)
+    }
     assert wanted == {pair for pair in found if len(pair[1]) == 1}
     assert {text for _, text in found if len(text) > 1} == {"AP", "API", "PI"}
 
@@ -54,3 +60,27 @@ def test_words_that_sound_like_letters_stay_words(converter):
     assert converter.convert("あいをえる") == "愛を得る"
     assert signs_of("あいえる") == []
     assert signs_of("はし") == []
+
+
+FORMS = NumberForms(logp=-4.5, classes={"digits": 3, "kanji": 2})
+TEXTS = special_texts(FORMS)
+PIECES = [*reference.ONES, *reference.UNITS, *reference.LARGE, *SIGNS, *LETTERS, "さんぼん", "を", "a", "😀"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_edges_are_those_of_the_reference(reading):
+    found, expected = special_edges(TEXTS, reading), reference.special_edges(reading, FORMS)
+    assert [edge[:3] + edge[4:] for edge in found] == [edge[:3] + edge[4:] for edge in expected]
+    assert all(abs(one.logp - other.logp) < 1e-12 for one, other in zip(found, expected, strict=True))
+
+
+def test_the_longest_number_is_read_whole():
+    group = "きゅうせんきゅうひゃくきゅうじゅうきゅう"
+    reading = f"{group}ちょう{group}おく{group}まん{group}"
+    texts = {edge.text for edge in special_edges(TEXTS, reading) if edge.end == len(reading)}
+    assert set(reference.ways_to_write(10**16 - 1).values()) <= texts
+
+
+@given(st.integers(1, 10**16 - 1))
+def test_numbers_are_written_as_in_the_reference(value):
+    assert ways_to_write(value) == reference.ways_to_write(value)

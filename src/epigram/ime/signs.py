@@ -35,7 +35,7 @@ SPELLED, LETTER = -9.0, -2.6
 
 
 def special_texts(numbers: NumberForms | None) -> Any:
-    """Make the C structure of all texts of edges; without numbers, of signs and abbreviations only."""
+    """Make the C structure of texts of edges: signs, abbreviations and, if given, numbers."""
     rows = [
         (reading, sign, SIGN + k * NEXT_SIGN)
         for reading, signs in SIGNS.items()

@@ -98,9 +98,11 @@ def _files(file: ModelFile, name: str) -> dict[str, bytes]:
 
 
 def as_read(file: ModelFile) -> ModelFile:
-    """The model as JavaScript reads it: tables of n-grams, and quantised converters with the texts that they need."""
+    """The model as JavaScript reads it: tables of n-grams; quantised converters with texts."""
     if file.family == "ime":
-        return _converter(file)
+        from epigram.web.converter import as_read as converter_as_read
+
+        return converter_as_read(file)
     if file.family != "lm":
         return file
     from epigram.lm.mixture import InterpolatedLM
@@ -113,34 +115,6 @@ def as_read(file: ModelFile) -> ModelFile:
     made = mixed.to_model_file(compress=False)
     if card := file.header.get("card"):
         made.header["card"] = card
-    return made
-
-
-def _converter(file: ModelFile) -> ModelFile:
-    from epigram.ime import signs
-    from epigram.ime.kana import romaji_table
-    from epigram.ime.numbers import COUNTED, FORMS
-    from epigram.ime.storage import from_model_file, to_model_file
-    from epigram.ime.typing.candidates import emoji
-    from epigram.ime.typing.layouts import KEYS
-
-    made = to_model_file(from_model_file(file), quantise=True)
-    made.header["texts"] = {
-        "letters": sorted(signs.LETTERS.items(), key=lambda row: -len(row[0])),
-        "signs": list(signs.SIGNS.items()),
-        "counted": signs.counted_rows(),
-        "forms": FORMS,
-        "logps": {
-            "counted": COUNTED,
-            "sign": signs.SIGN,
-            "next_sign": signs.NEXT_SIGN,
-            "spelled": signs.SPELLED,
-            "letter": signs.LETTER,
-        },
-        "romaji": romaji_table(),
-        "keys": KEYS,
-        "emoji": emoji(),
-    }
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -222,10 +222,12 @@ class TextClassifier(StoredEstimator):
         if self.scale == "ratios" and not single:
             raise InputError("scale='ratios' is for two classes")
         if self.words is None and self.chars is None:
+            log = None if self.weighting is None else self.weighting == "log"
+            fixed: dict[str, Any] = {"lowercase": self.lowercase, "log_counts": log}
+            fixed = {name: value for name, value in fixed.items() if value is not None}
             found = candidates_for(texts, single, self.normalise)
-            if self.scale is not None:
-                found = [GramChoice(spec, self.scale) for spec in dict.fromkeys(one.spec for one in found)]
-            return found, strengths
+            chosen = [GramChoice(replace(spec, **fixed), self.scale or scale) for spec, scale in found]
+            return list(dict.fromkeys(chosen)), strengths
         spec = GramSpec(
             self.words or 0, self.chars, self.across, self.lowercase is not False, self.normalise,
             self.weighting == "log", bool(self.words and self.chars),

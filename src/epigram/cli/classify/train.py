@@ -104,6 +104,9 @@ def command(
     texts, labels = clean(texts, labels, several, files[0])
     if several is None:
         several = any(len(names) != 1 for names in labels)
+    unknown = set(given["class_weight"] or ()) - {"balanced", *(name for names in labels for name in names)}
+    if unknown and given["class_weight"] != "balanced":
+        raise InputError(f"--class-weight: no document has the label {min(unknown)!r}")
     cased, normalise = given["cased"], given["normalise"]
     settings = {name: given[name] for name in ("words", "across", "weighting", "l1", "max_features", "bits")}
     settings |= {

@@ -58,6 +58,7 @@ _BINARY = (
 JSON_START = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[?\s*\{\s*"(?:[^"\\\n]|\\.)*"\s*:')
 _TABLE_NAME = re.compile(r"\.(csv|tsv|jsonl|ndjson)(?:\.gz)?$")
 CONLLU_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\d+(?:[-.]\d+)?(?:\t[^\t\n]*){9}(?:\n|\Z)")
+_TAG = re.compile(r"O|[BIES]-\w+|[A-Z]{2,}\$?|\W")
 _HEAD, _ROWS, _TABLE_ROWS, _COLUMN_ROWS = 1 << 16, 3, 20, 8
 """Bytes that :func:`check_sentences` looks at, the least and most lines of a table that it looks at, and the fewest
 lines of one width that make a file of columns."""
@@ -182,7 +183,13 @@ Take the text out first: jq -r .text FILE > NEW
             return
     widths = {len(row.split()) for row in rows}
     is_grouped = 1 < sum(not line.strip() for line in head) + 1 < len(rows)
-    if len(rows) >= _COLUMN_ROWS and is_grouped and len(widths) == 1 and (width := widths.pop()) > 1:
+    is_tagged = len(rows) > 2 and all(_TAG.fullmatch(row.split()[-1]) for row in rows)
+    if (
+        (is_tagged or len(rows) >= _COLUMN_ROWS)
+        and is_grouped
+        and len(widths) == 1
+        and (width := widths.pop()) > 1
+    ):
         said = (
             f"every line has {width} words, with blank lines between groups: this looks like a file of columns, "
             f"one token a line, {wanted}. Join the words of each group first: "

@@ -283,6 +283,7 @@ ROWS = b"a DT\nrose NN\nis VB\n\na DT\ntulip NN\nis VB\n\na DT\nlily NN\nis VB\n
     ("content", "said"),
     [
         (ROWS, "a file of columns"),
+        (ROWS[:34], "a file of columns"),
         (ROWS, "awk '{printf"),
         (ROWS.replace(b" ", b"\t"), "cut -f2 FILE"),
         (b"1,a rose\n2,a tulip\n3,a lily\n", "cut -d, -f2 FILE"),

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from epigram import CRFTagger, DependencyParser
-from epigram.errors import DataWarning
+from epigram.errors import DataWarning, WrongInputWarning
 from epigram.parsing.treebank import parse_treebank
+from epigram.tagging.column_tagger import warn_of_lengths
 from in_process import Done, epigram
 
 SENTENCES = [
@@ -447,3 +448,8 @@ def test_chains_take_no_conllu(models: dict[str, Path], tmp_path: Path) -> None:
     """Its first column is no word, and its last no label."""
     done = epigram("tag", "chain", models["bank"], "-o", tmp_path / "x", "--with", models["words"])
     refused(done, "CoNLL-U has no place for a new column", "tag run")
+
+
+def test_a_file_of_one_token_is_no_training_file(tmp_path: Path) -> None:
+    with pytest.warns(WrongInputWarning, match="one token in all"):
+        warn_of_lengths(tmp_path / "x", 1, 1)

@@ -17,7 +17,7 @@ import numpy as np
 from epigram.chain.metrics import TaggingReport, evaluate_ids
 from epigram.chain.model import ChainModel
 from epigram.chain.storage import FAMILY, chain_model
-from epigram.errors import DataWarning, InputError, ModelFileError
+from epigram.errors import DataWarning, InputError, ModelFileError, WrongInputWarning
 from epigram.features.columns import Column, Columns
 from epigram.features.formats import (
     CONLLU_TAG,
@@ -257,6 +257,9 @@ def warn_of_labels(path: object, labels: Sequence[str], n_words: int | None = No
 
 def warn_of_lengths(path: object, n_sentences: int, n_tokens: int) -> None:
     """Warn of sentences of a thousand tokens and more on average."""
+    if n_tokens == 1:
+        said = f"{path}: one token in all; write a token a line with its label, blank lines between sentences"
+        warnings.warn(WrongInputWarning(said), stacklevel=3)
     if n_tokens >= LONG * n_sentences:
         found = f"{n_sentences:,} sentence{'s' * (n_sentences != 1)} with {n_tokens:,} tokens"
         _warn(path, f"{found}; are the blank lines between sentences missing?")

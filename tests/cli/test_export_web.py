@@ -9,6 +9,7 @@ import pytest
 from in_node import built
 
 from epigram import CRFTagger
+from epigram.errors import InputError
 from in_process import epigram
 
 
@@ -27,6 +28,22 @@ def test_a_page_is_written_and_wrong_models_are_refused(tmp_path: Path) -> None:
         ran = epigram("export-web", str(tmp_path / wrong), "-o", str(tmp_path / "other"))
         assert ran.returncode == 2
         assert not (tmp_path / "other").exists()
+
+
+@built
+def test_a_page_that_cannot_be_written_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        if path.name == "index.html":
+            raise InputError("cannot write: No space left on device", path=path)
+        path.write_bytes(content)
+
+    CRFTagger("U0:%x[0,0]\nB\n").fit([[["a"]], [["b"]]], [["X"], ["Y"]]).save(tmp_path / "m.epigram")
+    monkeypatch.setattr("epigram.web.export.write_atomically", full)
+    done = epigram("export-web", tmp_path / "m.epigram", "-o", tmp_path / "page")
+    assert done.returncode == 2
+    assert not (tmp_path / "page").exists()
 
 
 def test_a_build_without_the_core_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,12 +81,15 @@ def test_bounds_keep_records_in_order_with_their_score(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
     assert rows == [{"id": 0, "text": "aaaa", "score": 4.0}, {"id": 2, "text": "cc", "score": 2.0}]
     assert (summary.documents, summary.kept, summary.empty, summary.malformed) == (5, 2, 1, 1)
-    assert not list(tmp_path.glob("*.state"))
+    assert not list(tmp_path.glob("*.epigram-state"))
 
 
 def test_shares_and_buckets(tmp_path: Path) -> None:
     source = jsonl(tmp_path / "a.jsonl", ["x" * n for n in (5, 1, 4, 2, 3, 6)])
     out = tmp_path / "o.jsonl"
+    mine = [tmp_path / f"o.jsonl.{end}" for end in ("scores", "state", "partial")]
+    for path in mine:
+        path.write_text("a file of the user")
     DocumentFilter({"score": Lengths()}, share=0.5).run([source], str(out))
     assert [json.loads(line)["score"] for line in out.read_text().splitlines()] == [1.0, 2.0, 3.0]
     DocumentFilter({"score": Lengths()}, share=1 / 3, highest=True, adds=False).run([source], str(out))
@@ -120,6 +123,7 @@ def test_a_killed_run_is_resumed_to_the_same_bytes_and_threads_change_nothing(
     DocumentFilter({"score": Lengths()}, most={"score": 5.0}, share=share, threads=3).run(sources, threads)
     contents = [Path(path).read_bytes() for path in (whole, parts, threads)]
     assert contents[0] == contents[1] == contents[2]
+    assert {path.read_text() for path in mine} == {"a file of the user"}
 
 
 def test_files_of_two_formats_go_through_one_batch(tmp_path: Path) -> None:
@@ -163,7 +167,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     paths = [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
     with pytest.raises(InputError, match="other columns than in the first file"):
         DocumentFilter({"score": Lengths()}).run(paths, str(tmp_path / "o.csv"))
-    assert not (tmp_path / "o.jsonl.partial").exists()
+    assert not (tmp_path / "o.jsonl.epigram-partial").exists()
     (tmp_path / "broken.jsonl").write_text("{\n{\n")
     with pytest.warns(match="left out"), pytest.raises(InputError, match="no document could be read"):
         DocumentFilter({"score": Lengths()}).run([str(tmp_path / "broken.jsonl")], str(tmp_path / "p.jsonl"))

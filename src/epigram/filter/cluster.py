@@ -41,7 +41,7 @@ def score_file(task: FileTask) -> Floats:
     """Store the scores of a file, and return them."""
     reading = {name: value for name, value in task.reading.items() if name != "resume"}
     if not task.reading.get("resume"):
-        Path(f"{task.output}.scores").unlink(missing_ok=True)
+        Path(f"{task.output}.epigram-scores").unlink(missing_ok=True)
     return task.job().score_files([task.path], task.output, **reading)
 
 

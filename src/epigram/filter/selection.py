@@ -96,7 +96,7 @@ class DocumentFilter:
     ) -> FilterSummary:
         """Filter files to ``output``; ``cuts`` are those that the scores of more files gave."""
         reader = RecordReader(paths, fields, format, strict=strict, keep_malformed=True)
-        state, scores_path = Path(f"{output}.state"), Path(f"{output}.scores")
+        state, scores_path = Path(f"{output}.epigram-state"), Path(f"{output}.epigram-scores")
         noted = self._noted(state, paths, output) if resume else {}
         if not resume and cuts is None:
             scores_path.unlink(missing_ok=True)
@@ -204,10 +204,10 @@ class DocumentFilter:
         """Scores of all documents, a row each, which a file beside ``output`` keeps."""
         if "-" in map(str, paths):
             raise InputError("a share or buckets need the files twice; give a file instead of standard input")
-        path, width = Path(f"{output}.scores"), len(self.scorers)
+        path, width = Path(f"{output}.epigram-scores"), len(self.scorers)
         reader = RecordReader(paths, fields, format, strict=strict, keep_malformed=True, shown=0)
         n = path.stat().st_size // (8 * width) if path.exists() else 0
-        self._note(Path(f"{output}.state"), paths, output)
+        self._note(Path(f"{output}.epigram-state"), paths, output)
         with path.open("r+b" if n else "wb") as file:
             file.truncate(8 * width * n)
             file.seek(8 * width * n)

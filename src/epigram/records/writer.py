@@ -20,8 +20,8 @@ EMPTY: Mapping[str, Any] = {}
 class RecordWriter:
     """Writes records to ``path`` unchanged, or with more fields.
 
-    The content goes to ``path`` + ``.partial`` until :meth:`close` renames it. :meth:`flush` returns a size at which
-    the file is whole; a writer that is given this ``size`` continues there.
+    The content goes to ``path`` + ``.epigram-partial`` until :meth:`close` renames it. :meth:`flush` returns a
+    size at which the file is whole; a writer that is given this ``size`` continues there.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class RecordWriter:
 
     def __init__(self, path: str | PathLike[str], added: list[str] | None = None, size: int = 0) -> None:
         self.path, self._added = str(path), added or []
-        self.partial = Path(f"{self.path}.partial")
+        self.partial = Path(f"{self.path}.epigram-partial")
         self._rows: list[dict[str, Any]] = []
         self._table: Any = None
         self._is_table_of_rows = self.path.endswith(".parquet")

@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+import shutil
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -55,9 +56,15 @@ def export_page(model: str | PathLike[str], folder: str | PathLike[str]) -> dict
     if target.exists() and any(target.iterdir()) and not (target / "epigram.mjs").exists():
         raise InputError("the folder holds other files than a page; give a new folder", path=target)
     made = _files(file, path.name.removesuffix(".epigram"))
+    is_new = not target.exists()
     make_folder(target)
-    for name, content in made.items():
-        write_atomically(target / name, content)
+    try:
+        for name, content in made.items():
+            write_atomically(target / name, content)
+    except InputError:
+        if is_new:
+            shutil.rmtree(target, ignore_errors=True)
+        raise
     return {name: len(gzip.compress(content, 6)) for name, content in made.items()}
 
 

@@ -99,6 +99,7 @@ def test_shares_and_buckets(tmp_path: Path) -> None:
     assert found == {1.0: "head", 2.0: "head", 3.0: "head", 4.0: "tail", 5.0: "tail", 6.0: "tail"}
     with pytest.raises(InputError, match="twice"):
         DocumentFilter({"score": Lengths()}, share=0.5).run(["-"], str(out))
+    assert {path.read_text() for path in mine} == {"a file of the user"}
 
 
 @pytest.mark.parametrize("share", [None, 0.5])
@@ -123,7 +124,6 @@ def test_a_killed_run_is_resumed_to_the_same_bytes_and_threads_change_nothing(
     DocumentFilter({"score": Lengths()}, most={"score": 5.0}, share=share, threads=3).run(sources, threads)
     contents = [Path(path).read_bytes() for path in (whole, parts, threads)]
     assert contents[0] == contents[1] == contents[2]
-    assert {path.read_text() for path in mine} == {"a file of the user"}
 
 
 def test_files_of_two_formats_go_through_one_batch(tmp_path: Path) -> None:

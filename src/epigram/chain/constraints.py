@@ -88,7 +88,7 @@ def check_permitted(
             if len(wrong):
                 raise InputError(
                     f"sentence {full[wrong[0]]}: label {classes[labels[tokens[wrong[0]]]]!r} comes {where}, which "
-                    "constrain forbids; mend the data or leave constrain out"
+                    "constrain forbids; correct the labels or leave constrain out"
                 )
     before = sequences.tokens_before()
     after = np.flatnonzero(before >= 0)
@@ -99,5 +99,5 @@ def check_permitted(
         s = int(np.searchsorted(sequences.sentence_ptr, t, side="right")) - 1
         raise InputError(
             f"sentence {s}: label {classes[labels[t]]!r} after {classes[labels[before[t]]]!r} is forbidden by "
-            "constrain; mend the data or leave constrain out"
+            "constrain; correct the labels or leave constrain out"
         )

@@ -132,6 +132,6 @@ def check_possible(
             possible = here & (possible if t == 0 else possible @ allowed)
         if not (possible if ends is None else possible & ends[1]).any():
             raise InputError(
-                f"sentence {s}: no labelling that its labels leave open is permitted by constrain; mend the data or "
+                f"sentence {s}: no labelling that its labels leave open is permitted by constrain; correct them or "
                 "leave constrain out"
             )

@@ -307,7 +307,7 @@ def restore(estimator: E, file: ModelFile) -> E:
 
 
 def _check_settings(header: dict[str, Any], model: ChainModel) -> None:
-    """Refuse settings with which training could not go on."""
+    """Refuse settings with which training could not be continued."""
     settings, template, layout = header["settings"], model.template, model.layout
     if len(layout.triples):
         settings["order"] = 2  # a pool of such models does not say so

@@ -92,7 +92,7 @@ class WordTable:
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes) -> WordTable:
-        """The inverse of :meth:`to_bytes`; a ValueError where the content is damaged."""
+        """The inverse of :meth:`to_bytes`; a ValueError where the content is corrupt."""
         try:
             unpacked = zlib.decompressobj()
             text = unpacked.decompress(content, MOST_BYTES).decode()

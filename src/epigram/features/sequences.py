@@ -33,7 +33,7 @@ class Sequences:
     edge_attributes
         Attribute id of each occurrence on a transition, numbered together with ``attributes``.
     parents
-        Empty for chains. For trees, which token of its sentence each token hangs on, counted from 0; -1 for a root.
+        Empty for chains. For trees, the parent of each token in its sentence, counted from 0; -1 for a root.
         Transitions are then those from parents.
     segments
         Which rows are segments; None where all are tokens.

@@ -30,7 +30,7 @@ async def analyse(call: Call) -> Any:
     entry = call.state.registry.get(body.model, "pipeline")
     model = await call.estimator(entry)
     key = (id(model), "analyse", body.probabilities)
-    (found,) = await call.state.run_batched(
+    (found,) = await call.state.batcher.submit(
         key, lambda texts: _analyse_all(model, texts, body.probabilities), [body.text]
     )
     return {"model": entry.name, "sentences": found}

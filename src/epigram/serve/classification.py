@@ -29,7 +29,7 @@ async def classify(call: Call) -> Any:
     body: Classify = call.body
     entry = call.state.registry.get(body.model, "classifier")
     model = await call.estimator(entry)
-    found = await call.state.run_batched(
+    found = await call.state.batcher.submit(
         (id(model), "classify"), lambda texts: _rows(model, texts), body.texts
     )
     names = [str(name) for name in model.classes_.tolist()]

@@ -76,7 +76,7 @@ async def convert(call: Call) -> Any:
         return [_converted(there, reading, body) for reading in batch]
 
     how = (body.nbest, body.segments, body.explain, tuple(body.fixed), tuple(body.left), body.before)
-    found = await call.state.run_batched((id(converter), how), work, readings)
+    found = await call.state.batcher.submit((id(converter), how), work, readings)
     session = call.state.sessions.find(call.session)
     mine = session.models.get(entry.name) if session is not None else None
     return {

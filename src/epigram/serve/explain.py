@@ -50,7 +50,7 @@ async def explain(call: Call) -> Any:
         return [_explained(entry, model, body) for (body,) in batch]
 
     # one at a time for each model: a language model computes its explanations in buffers of its loss
-    (found,) = await call.state.run_batched((id(model), "explain"), work, [(body,)])
+    (found,) = await call.state.batcher.submit((id(model), "explain"), work, [(body,)])
     return {"model": entry.name, "family": entry.family, **found}
 
 

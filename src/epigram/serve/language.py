@@ -39,7 +39,7 @@ async def score(call: Call) -> Any:
     def work(batch: list[Any]) -> list[Any]:
         return [_scored(model, words) for words in batch]
 
-    found = await call.state.run_batched((id(model), "score"), work, sentences)
+    found = await call.state.batcher.submit((id(model), "score"), work, sentences)
     known = [bits for one in found for word in one["words"] if (bits := word["bits"]) is not None]
     return {
         "model": entry.name,
@@ -72,7 +72,7 @@ async def next_words(call: Call) -> Any:
     def work(batch: list[Any]) -> list[Any]:
         return [model.next_words(words, body.k) for words in batch]
 
-    found = await call.state.run_batched((id(model), "next", body.k), work, contexts)
+    found = await call.state.batcher.submit((id(model), "next", body.k), work, contexts)
     answers = [
         {"context": text, "next": [{"word": word, "probability": p} for word, p in words]}
         for text, words in zip(body.contexts, found, strict=True)

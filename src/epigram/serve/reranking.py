@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -129,18 +130,8 @@ async def along(call: Call) -> Any:
 def explain_winner(model: Reranker, lists: NBest, index: int, step: int | None) -> dict[str, Any]:
     """Return the weights that put the winner above the choice of the base model."""
     why = _at(model, step).explain(lists, index)
-    terms = [
-        {"feature": t.feature, "weight": t.weight, "difference": t.difference, "lift": t.lift}
-        for t in why.terms
-    ]
-    return {
-        "winner": why.winner,
-        "winner_text": why.winner_text,
-        "base": why.base,
-        "base_text": why.base_text,
-        "lead": why.lead,
-        "terms": terms,
-    }
+    terms = [{**asdict(term), "lift": term.lift} for term in why.terms]
+    return {**asdict(why), "terms": terms}
 
 
 async def example(call: Call) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from epigram.serve.batching import Batcher, Work
+from epigram.serve.batching import Batcher
 from epigram.serve.http import Limits, Metrics
 from epigram.serve.registry import LoadedModel, Registry, Sessions
 
@@ -40,10 +40,6 @@ class ServerState:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="epigram-serve")
         self.batcher = Batcher(self.pool, self.limits.waiting)
         self.training = TrainingService(self)
-
-    async def run_batched(self, key: Hashable, work: Work, items: list[Any]) -> list[Any]:
-        """Return ``work(items)``, computed together with other requests of the same key."""
-        return await self.batcher.submit(key, work, items)
 
     async def run(self, work: Callable[[], Any], brief: bool = False) -> Any:
         """Call a function in a thread of the pool, or directly if it is brief."""

@@ -60,7 +60,7 @@ async def tag(call: Call) -> Any:
         brief=n_tokens < BRIEF_TOKENS,
     )
     key = (id(estimator), body.nbest, body.marginals)
-    answers = await call.state.run_batched(
+    answers = await call.state.batcher.submit(
         key, lambda batch: _tag_all(estimator, batch, body.nbest, body.marginals), rows
     )
     found = await call.state.run(

@@ -214,17 +214,8 @@ class TrainingService:
             return {"state": "idle", "points": []}
         job.asked = time.monotonic()
         seconds = job.asked - job.began if job.state == "running" else job.seconds
-        return {
-            "state": job.state,
-            "number": job.number,
-            "family": job.family,
-            "name": job.name,
-            "seconds": round(seconds, 2),
-            "points": job.points,
-            "message": job.message,
-            "result": job.result,
-            "model": job.model,
-        }
+        shown = ("state", "number", "family", "name", "points", "message", "result", "model")
+        return {name: getattr(job, name) for name in shown} | {"seconds": round(seconds, 2)}
 
 
 async def begin(call: Call) -> Any:

@@ -313,7 +313,7 @@ def test_document_features_are_fitted_on_valid_text(run, text, tmp_path):
     assert json.loads(run(*train, "--held-out", 0.4, "--json")[1])["perplexity_valid"] is None
     code, _, err = run("lm", "update", path, text)
     assert code == 2
-    assert "a model with --document cannot go on" in err
+    assert "a model with --document cannot be updated" in err
     code, _, err = run("lm", "train", text, "-o", path, "--document")
     assert code == 2
     assert "--classes auto" in err

@@ -51,7 +51,7 @@ def test_update_for_people_and_what_it_refuses(run, texts, tmp_path):
     empty.write_text("\n\n")
     assert "perplexity of learnt text" in run("lm", "update", model, new)[1]
     for arguments, message in (
-        ((counts, new), "n-gram model cannot go on"),
+        ((counts, new), "n-gram model cannot be updated"),
         ((model, empty), "no words to learn"),
         ((model, tmp_path / "missing"), "cannot read"),
         ((tmp_path / "missing", new), "cannot read"),

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from epigram.lm.loglinear.model import LogLinearLM
     from epigram.protocols import Iteration
 
-_OTHERS = "an n-gram model cannot go on; only log-linear and class-factored ones can, and mixtures with one of these"
+_OTHERS = "an n-gram model cannot be updated; log-linear and class-factored models can, and mixtures with one of these"
 _REFUSED = {
-    "document": "a model with --document cannot go on, its weights of what came before would no longer fit; train it "
-    "again on all text, or train without --document and update that",
-    "cached": "a model with a cache cannot go on; update the model that it was made of, and add the cache again "
+    "document": "a model with --document cannot be updated: its weights of earlier sentences would no longer fit; "
+    "train it again on all text, or train without --document and update that",
+    "cached": "a model with a cache cannot be updated; update the model that it was made of, and add the cache again "
     "by lm interpolate",
-    "mixture": "only mixtures with exactly one log-linear or class-factored model can go on; update the parts and "
+    "mixture": "only mixtures with exactly one log-linear or class-factored model can be updated; update the parts and "
     "mix them again",
 }
 

@@ -130,7 +130,7 @@ def _analyses(
 
 
 class Writer:
-    """Writes analyses in one format, with sentence numbers that go on from block to block."""
+    """Writes analyses in one format, with sentences numbered through all blocks."""
 
     def __init__(self, output: str) -> None:
         self.output, self.path, self._n, self._is_new = output, Path("-"), 1, True

@@ -14,7 +14,7 @@ def command(
     output: ModelOutput,
     json: Json = False,
 ) -> None:
-    """Learn on from more sentences: each part goes on from what it has learnt.
+    """Train a pipeline on more sentences; each part starts from its present weights.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,18 +53,8 @@ def command(
 
 
 def _record(why: LabelExplanation, word: str) -> dict[str, Any]:
-    terms = [
-        {"token": term.token, "feature": term.feature, "label": term.label, "lift": term.lift}
-        for term in why.terms
-    ]
-    return {
-        "token": why.token,
-        "word": word,
-        "label": why.label,
-        "runner_up": why.other,
-        "lead": why.lead,
-        "terms": terms,
-    }
+    shown = {"token": why.token, "word": word, "label": why.label, "runner_up": why.other, "lead": why.lead}
+    return {**shown, "terms": [asdict(term) for term in why.terms]}
 
 
 def _read(model: Path, source: Path) -> tuple[Callable[[int, int], LabelExplanation], Any, list[str]]:

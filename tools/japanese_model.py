@@ -31,7 +31,7 @@ from epigram.storage.compress import SMALLEST
 FOLDER = Path(__file__).parent.parent / "models" / "japanese"
 LARGEST = 15_000_000
 """Bytes of the model file."""
-LIMITS = SizeLimits(prune=3, prune_bigrams=1, max_words=390_000, rescorer=2.5)
+LIMITS = SizeLimits(prune=3, prune_bigrams=1, max_words=440_000, rescorer=2.5)
 SETS = ("kftt", "wikinews", "tanaka", "mdn", "aozora", "wac", "human/rohan", "human/ita")
 """Sets of text besides the sources of ``general``."""
 GENERAL = frozenset(source.name for source in SOURCES)

@@ -184,10 +184,12 @@ class Decoder:
         lexicon, scorer = self.lexicon, self.scorer
         nodes = np.empty(3 * scorer.gain.size + 3, np.uint64)
         bindings.ime_pack_nodes(scorer.core, lexicon.core, scorer.gain, nodes)
-        return bindings.Backwards(
+        made = bindings.Backwards(
             nodes, scorer.class_logp.max(axis=0), scorer.node_word, scorer.node_prefix, lexicon.word_length,
             lexicon.surface_ptr, lexicon.surface_raw,
         )  # fmt: skip
+        bindings.ime_engine_trim()  # what reading the model and these arrays has freed
+        return made
 
     @cached_property
     def _unknown(self) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from epigram._core import bindings
 from epigram.ime import quantised
 from epigram.ime.converter import KanaKanjiConverter
 from epigram.ime.corrections import read_lesson
@@ -181,7 +180,6 @@ def from_model_file(file: ModelFile) -> KanaKanjiConverter:
 
         rescorer = Rescorer.unpack(file.tensors)
     tensors.clear()
-    bindings.ime_engine_trim()
     settings, fit = header.get("settings"), header.get("fit")
     converter = KanaKanjiConverter(decoder, reranker, settings, fit, lessons, words, rescorer)
     converter.card_ = {str(name): str(value) for name, value in header.get("card", {}).items()}

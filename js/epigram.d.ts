@@ -102,8 +102,31 @@ export interface Classifier extends Model {
   }>;
 }
 
+export interface Conversion { text: string; score: number }
+/** A phrase and the ways to write it, the chosen one first. */
+export interface Phrase { reading: string; surface: string; alternatives: string[] }
+/** A key (a character or a name such as `space`), and what stands before the caret. */
+export interface TypingRequest { key?: string; before?: string; reset?: boolean; convert?: string; set?: { punctuation?: string; width?: "mixed" | "half" | "full"; layout?: "romaji" | "kana" } }
+export interface TypingState {
+  commit: string | null; handled: boolean; reading: string; preedit: string[]; at: number | null; candidates: string[]; chosen: number;
+  page: number; pages: number; message: string; erase: number; settings: Record<string, string>;
+}
+
+/** A Japanese converter; it is loaded by the `load` of epigram/japanese. */
+export interface Converter extends Model {
+  info(): Answer<{ family: string; words: number; rescored: boolean; trainedOn: object }>;
+  /** The best text of a reading in kana, after the text `before`; with `romaji` Latin letters are read first. */
+  convert(kana: string, options?: { before?: string; romaji?: boolean }): Answer<string>;
+  convertAll(readings: string[]): Answer<string[]>;
+  nbest(kana: string, k?: number, options?: { before?: string; romaji?: boolean }): Answer<Conversion[]>;
+  /** Phrases of the best conversion; `fixed` sets the lengths of the first ones. */
+  segments(kana: string, k?: number, options?: { before?: string; fixed?: number[] }): Answer<Phrase[]>;
+  /** A key of a line that is being typed, and what the line shows. */
+  type(request: TypingRequest): Answer<TypingState | { ways: string[] }>;
+}
+
 /** Which of them a file holds, its `family` says. */
-export type AnyModel = Tagger | Pipeline | LanguageModel | Classifier;
+export type AnyModel = Tagger | Pipeline | LanguageModel | Classifier | Converter;
 
 /** Load a model: in a page in a worker, elsewhere in this thread. Plain files or one gzip stream; not zstd. */
 export function load<M extends Model = AnyModel>(source: string | URL | BufferSource, options?: LoadOptions): Promise<M>;

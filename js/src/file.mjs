@@ -188,7 +188,8 @@ function checkedArray(name, array, data, found, size) {
     if (n && array.infinite !== "any" && high !== -Infinity) {
       if (!(low > -Infinity && high < Infinity && sum === sum)) damaged(`'${name}' holds a number that is not finite`);
       if (typeof array.below === "number" && high >= array.below) damaged(`'${name}' holds ${high}, which is too large`);
-      if (!(-array.most <= low && high <= array.most)) damaged(`'${name}' holds a number beyond ${array.most}`);
+      const most = values instanceof Float32Array ? Math.fround(array.most) : array.most;
+      if (!(-most <= low && high <= most)) damaged(`'${name}' holds a number beyond ${array.most}`);
     }
     return values instanceof KINDS[array.dtype] ? values : KINDS[array.dtype].from(values);
   }

@@ -3,8 +3,8 @@
 import { readFileSync, writeSync } from "node:fs";
 
 const [module, path] = process.argv.slice(2);
-const { EpigramError, open } = await import(module);
-const content = readFileSync(path), TEXT = "The cook didn't taste the soup. Cheap pills, a rose is red!\n\n日本 é";
+const general = await import(module), japanese = await import(new URL("japanese/epigram.mjs", module));
+const content = readFileSync(path), TEXT = "The cook didn't taste the soup. Cheap pills, a rose is red!\n\n日本 é", KANA = "はしをわたるさんじゅうななほんABC";
 const WORDS = ["The", "cook", "a", "is", "日本"];
 const USES = {
   tagger: (model) => {
@@ -15,15 +15,16 @@ const USES = {
   pipeline: (model) => [model.conllu(TEXT), model.explain(TEXT, 0, 1)],
   lm: (model) => [model.next("<s> a", 5), model.scoreAll([TEXT, "a rose is"]), model.explain("a", model.next("", 1)[0].word)],
   classifier: (model) => [model.classifyAll([TEXT, ""]), model.explain(TEXT)],
+  ime: (model) => [model.convertAll([KANA, ""]), model.nbest(KANA, 30, { before: "石の橋。箸で" }), model.segments(KANA, 20), ...["h", "a", "space", "right", "enter"].map((key) => model.type({ key }))],
 };
 
 async function outcome(bytes) {
   try {
-    const model = await open(bytes);
+    const model = await general.open(bytes).catch((error) => (error.message.includes("japanese/epigram.mjs") ? japanese.open(bytes) : Promise.reject(error)));
     USES[model.family](model);
     return "= read";
   } catch (error) {
-    const isSentence = error instanceof EpigramError && error.message && !error.message.includes("\n");
+    const isSentence = (error instanceof general.EpigramError || error instanceof japanese.EpigramError) && error.message && !error.message.includes("\n");
     return isSentence ? "= refused" : `! ${error.stack}`.replaceAll("\n", " ");
   }
 }

@@ -251,6 +251,20 @@ def test_a_page_types_japanese(shown: Callable[[Any], Any]) -> None:
     assert downloaded(page) == area.input_value()
 
 
+def test_the_snippet_of_the_readme_runs_in_a_page(tagger: Path, tmp_path: Path, browser: object) -> None:
+    readme = (Path(__file__).parents[2] / "js/README.md").read_text()
+    export_page(tagger, tmp_path / "page")
+    (tmp_path / "page/tiny.epigram.gz").rename(tmp_path / "page/model.epigram.gz")
+    (tmp_path / "page/own.html").write_text(readme.split("```html\n")[1].split("```")[0])
+    site, said = Site(tmp_path / "page"), []
+    page = browser.new_page()  # type: ignore[attr-defined]
+    page.on("console", lambda line: said.append(line.text))
+    page.goto(f"{site.url}own.html")
+    until(lambda: page.evaluate("null") or any(text.startswith(("[", "Array")) for text in said))
+    page.close()
+    site.close()
+
+
 OWN_PAGE = """import { load } from "./epigram.mjs";
 const models = {};
 window.open_ = async (name, url, options = {}) => {

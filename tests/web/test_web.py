@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import unicodedata
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from in_node import MODULE, answers, built, stored
+from in_node import JAPANESE, MODULE, answers, built, stored
 
 import epigram
 from epigram import CRFTagger, KneserNeyLM, LogLinearLM, MaxentTagger, Pipeline
@@ -489,9 +490,75 @@ def test_memory_stays_where_it_was_over_many_calls(tmp_path: Path) -> None:
         assert grown < 500_000, path
 
 
+JS = Path(__file__).parents[2] / "js"
+TYPED = """import { load, type Tagger, type Pipeline } from "epigram";
+import { load as japanese, type Converter } from "epigram/japanese";
+const tagger = await load<Tagger>("model.epigram.gz", { onprogress: (size: number, total: number) => {} });
+const labels: string[] = await tagger.tag(["He", ["sings", "VBZ"]]);
+const doc = await (await load<Pipeline>(new Uint8Array())).analyse("He sings.");
+const head: number | undefined = doc.sentences[0].tokens[0].words[0].head;
+const text: string = await (await japanese<Converter>("a")).convert("はし", { before: "石の" });
+// @ts-expect-error a tagger has no such method
+tagger.convert("x");
+export { labels, head, text };
+"""
+
+
 def test_declarations_name_every_method() -> None:
-    declared = (Path(__file__).parents[2] / "js/epigram.d.ts").read_text()
-    text = MODULE.read_text()
-    for names in re.findall(r"static methods = (\[.*?\]);", text):
-        for name in json.loads(names):
-            assert re.search(rf"\b{name}\(", declared), name
+    declared = (JS / "epigram.d.ts").read_text()
+    for text in (MODULE.read_text(), JAPANESE.read_text()):
+        for names in re.findall(r"static methods = (\[.*?\]);", text):
+            for name in json.loads(names):
+                assert re.search(rf"\b{name}\(", declared), name
+
+
+def test_the_npm_package_has_all_files_and_its_types_compile(tmp_path: Path) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    files = ["epigram.d.ts", "package.json", "README.md"]
+    for folder in ("js", "src/epigram"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in files:
+        shutil.copy(JS / name, tmp_path / "js")
+    shutil.copytree(MODULE.parent, tmp_path / "src/epigram/web")
+    packed = (
+        tmp_path
+        / "js"
+        / subprocess.run(
+            ["npm", "pack", "--silent", "--offline"],
+            cwd=tmp_path / "js",
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout.strip()
+    )
+    installed = tmp_path / "user/node_modules"
+    installed.mkdir(parents=True)
+    shutil.unpack_archive(packed, installed)
+    (installed / "package").rename(installed / "epigram")
+    built_files = ["epigram.mjs", "core.wasm", "japanese/epigram.mjs", "japanese/core.wasm"]
+    found = {str(path.relative_to(installed / "epigram")) for path in installed.rglob("*") if path.is_file()}
+    assert found == {*files, *built_files}
+    CRFTagger("pos", l1=0.01).fit([[("He",), ("sings",)]] * 3, [["P", "V"]] * 3).save(tmp_path / "a.epigram")
+    ModelFile.load(tmp_path / "a.epigram").save(tmp_path / "user/a.epigram", compress=False)
+    (tmp_path / "user/package.json").write_text('{"type": "module", "dependencies": {"epigram": "*"}}')
+    script = tmp_path / "user/a.mjs"
+    script.write_text(
+        'import { load } from "epigram";\nimport "epigram/japanese";\n'
+        'console.log(await (await load("a.epigram")).tag(["He", "sings"]));\n'
+    )
+    runs = [["node", "a.mjs"]]
+    if shutil.which("deno"):
+        runs.append(["deno", "run", "--allow-read", "--node-modules-dir=manual", "a.mjs"])
+    for command in runs:
+        ran = subprocess.run(command, cwd=script.parent, capture_output=True, check=False, text=True)
+        assert re.sub(r"[^A-Z]", "", ran.stdout) == "PV", ran.stderr
+    if (tsc := shutil.which("tsc")) is None:
+        pytest.skip("tsc is not installed: the declarations were not compiled")
+    (tmp_path / "user/a.ts").write_text(TYPED)
+    settings = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom"]
+    modules = ["--module", "nodenext", "--moduleResolution", "nodenext"]
+    ran = subprocess.run(
+        [tsc, *settings, *modules, "a.ts"], cwd=tmp_path / "user", capture_output=True, check=False, text=True
+    )
+    assert ran.returncode == 0, ran.stdout

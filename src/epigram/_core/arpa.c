@@ -1,5 +1,6 @@
 #include "arpa.h"
 
+#include "backoff.h"
 #include "hashing.h"
 
 i64 sizeof_ArpaWords(void) { return sizeof(ArpaWords); }
@@ -156,30 +157,31 @@ static i64 put_bytes(const u8 *from, i64 length, u8 *out, i64 at) {
 }
 
 /* Lines of the n-grams of some nodes of one depth, in log10; names are the words' bytes, each with a blank after it, the
- * last being <s> for the boundary as a context. The caller makes room for the longest line that can be, for each n-gram.
- * Returns the bytes written. */
+ * last being <s> for the boundary as a context. With weights, each has that of its node, or 0. The caller makes room for
+ * the longest line that can be, for each n-gram. Returns the bytes written. */
 i64 arpa_lines(i64 first_node, i64 last_node, i64 n_bytes, const u8 *names, i64 n_names, const i64 *name_start, i64 depth,
-               i64 *context, i64 n_nodes, const i64 *node_pair, const i64 *pair_ptr, i64 n_pairs, const i32 *pair_word,
-               const i32 *pair_node, const f64 *logp, const f64 *bow, i64 n_out, u8 *out) {
-    (void)n_bytes, (void)n_nodes, (void)n_pairs, (void)n_out;
+               i64 *context, i64 n_nodes, const i64 *node_pair, const f64 *node_bow, const i64 *pair_ptr, i64 n_pairs,
+               const i32 *pair_word, const i32 *pair_node_of, const f64 *pair_logp, u8 weights, i64 n_out, u8 *out) {
+    const f64 log10 = 2.302585092994046;
+    (void)n_bytes, (void)n_pairs, (void)n_out;
     i64 at = 0;
     for (i64 x = first_node; x < last_node; x++) {
         i64 y = x;
         for (i64 j = depth - 1; j >= 0; j--) {
             i64 pair = node_pair[y];
             context[j] = pair_word[pair] > 0 ? pair_word[pair] : n_names - 1;
-            y = pair_node[pair];
+            y = node_of_pair(n_nodes, pair_ptr, pair);
         }
         for (i64 pair = pair_ptr[x]; pair < pair_ptr[x + 1]; pair++) {
-            at = put_number(logp[pair], out, at);
+            at = put_number(pair_logp[pair] / log10, out, at);
             out[at++] = '\t';
             for (i64 j = 0; j < depth; j++)
                 at = put_bytes(names + name_start[context[j]], name_start[context[j] + 1] - name_start[context[j]], out, at);
             i32 u = pair_word[pair];
             at = put_bytes(names + name_start[u], name_start[u + 1] - name_start[u] - 1, out, at);
-            if (!isnan(bow[pair])) {
+            if (weights) {
                 out[at++] = '\t';
-                at = put_number(bow[pair], out, at);
+                at = put_number(pair_node_of[pair] < 0 ? 0.0 : node_bow[pair_node_of[pair]] / log10, out, at);
             }
             out[at++] = '\n';
         }

@@ -17,6 +17,17 @@ static inline i64 find_pair(i64 node, i32 word, const i64 *pair_ptr, const i32 *
     return pair_word[low] == word ? low : -1;
 }
 
+/* The node that a pair belongs to. */
+static inline i64 node_of_pair(i64 n_nodes, const i64 *pair_ptr, i64 pair) {
+    i64 low = 0;
+    for (i64 n = n_nodes; n > 1;) {
+        i64 half = n >> 1;
+        low = pair_ptr[low + half] <= pair ? low + half : low;
+        n -= half;
+    }
+    return low;
+}
+
 /* A logarithm as files hold it to 2^-34: what is left of it beside a float32 fits 16 bits, except far from 0. */
 static inline f64 on_grid(f64 logarithm) {
     const f64 unit = 0x1p-34, far = 32.0;

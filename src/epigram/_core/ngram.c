@@ -259,15 +259,15 @@ void ngram_find_grams(i64 n_rows, i64 width, const i32 *grams, i64 n_words, i64 
 }
 
 /* The context words of nodes of one depth, oldest first. */
-void ngram_spell(i64 n, const i32 *nodes, i64 n_nodes, const i64 *node_pair, i64 n_pairs, const i32 *pair_word,
-                 const i32 *pair_node, i64 depth, i32 *out) {
-    (void)n_nodes, (void)n_pairs;
+void ngram_spell(i64 n, const i32 *nodes, i64 n_nodes, const i64 *node_pair, const i64 *pair_ptr, i64 n_pairs,
+                 const i32 *pair_word, i64 depth, i32 *out) {
+    (void)n_pairs;
     for (i64 k = 0; k < n; k++) {
-        i32 x = nodes[k];
+        i64 x = nodes[k];
         for (i64 j = depth - 1; j >= 0; j--) {
             i64 pair = node_pair[x];
             out[k * depth + j] = pair_word[pair];
-            x = pair_node[pair];
+            x = node_of_pair(n_nodes, pair_ptr, pair);
         }
     }
 }

@@ -43,8 +43,8 @@ void ngram_fill_missing(const Backoff *m);
 void ngram_find_grams(i64 n_rows, i64 width, const i32 grams[n_rows * width], i64 n_words, i64 n_nodes, i64 n_pairs,
                       const i64 pair_ptr[n_nodes + 1], const i32 pair_word[n_pairs], const i32 pair_node_of[n_pairs],
                       i64 out[n_rows]);
-void ngram_spell(i64 n, const i32 nodes[n], i64 n_nodes, const i64 node_pair[n_nodes], i64 n_pairs, const i32 pair_word[n_pairs],
-                 const i32 pair_node[n_pairs], i64 depth, i32 out[n * depth]);
+void ngram_spell(i64 n, const i32 nodes[n], i64 n_nodes, const i64 node_pair[n_nodes], const i64 pair_ptr[n_nodes + 1],
+                 i64 n_pairs, const i32 pair_word[n_pairs], i64 depth, i32 out[n * depth]);
 void ngram_renormalise(const Backoff *m);
 /* Divides every distribution by its sum, sum p[x,w] + bow(x) (1 - sum p(w | x')), from short contexts to long. */
 void ngram_divide_by_sums(const Backoff *m);

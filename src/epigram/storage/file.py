@@ -19,7 +19,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -44,7 +44,7 @@ from epigram.storage.legacy import decode
 
 FORMAT = 2
 """Version of the layout; :mod:`epigram.storage.legacy` reads version 1."""
-_CODE = "zstd"
+CODE = "zstd"
 """The array that holds all compressed arrays, and the header field with their layout."""
 _KEY = "epigram"
 _OLD_KEY = "laconic"  # the name under which earlier files were written
@@ -132,7 +132,7 @@ class ModelFile:
             if array.dtype.kind == "f" and name not in self.unbounded:
                 check_finite(f"numbers of {name!r}", array)
         if compress and (small := compress_arrays(tensors, level)) is not None:
-            tensors, header[_CODE] = {_CODE: small[0]}, small[1]
+            tensors, header[CODE] = {CODE: small[0]}, small[1]
         text = json.dumps(header, ensure_ascii=False, default=lambda value: value.tolist())
         return sealed(save(tensors, {_KEY: text}))
 
@@ -183,8 +183,8 @@ class ModelFile:
         checksum = header.pop("crc32", _looks_like_sum(header))
         _check_sum(content, checksum, path)
         with blaming(path):
-            if _CODE in header:
-                tensors = decompress_arrays(tensors[_CODE], header.pop(_CODE))
+            if CODE in header:
+                tensors = decompress_arrays(tensors[CODE], header.pop(CODE))
             if header["format"] < FORMAT:
                 tensors = decode(header["family"], tensors)
         # What was read may be written again.
@@ -195,29 +195,28 @@ def stream_to_file(
     path: str | PathLike[str],
     family: str,
     header: dict[str, Any],
-    layout: list[tuple[str, str, list[int]]],
-    code: Callable[[], Iterable[npt.NDArray[np.uint8]]],
+    arrays: Mapping[str, tuple[str, int]],
+    blocks: Callable[[], Iterable[npt.NDArray[Any]]],
 ) -> None:
-    """Write a model file whose compressed arrays come in blocks.
+    """Write a model file whose arrays, of these types and sizes, come in blocks.
 
-    ``code`` returns the blocks (of :func:`~epigram.storage.compress.compress_stream`) from the first one; it is called
-    more than once.
+    ``blocks`` returns them from the first one; it is called more than once.
     """
-    size = sum(block.size for block in code())
     inner = {"crc32": "0" * 8, **header, "family": family, "format": FORMAT, "epigram": epigram.__version__}
-    text = json.dumps({**inner, _CODE: layout}, ensure_ascii=False)
-    place = {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}
-    start = json.dumps(
-        {"__metadata__": {_KEY: text}, _CODE: place}, ensure_ascii=False, separators=(",", ":")
-    ).encode()
+    places: dict[str, Any] = {"__metadata__": {_KEY: json.dumps(inner, ensure_ascii=False)}}
+    end = 0
+    for name, (kind, size) in arrays.items():
+        begin, end = end, end + size * DTYPES[kind].itemsize
+        places[name] = {"dtype": kind, "shape": [size], "data_offsets": [begin, end]}
+    start = json.dumps(places, ensure_ascii=False, separators=(",", ":")).encode()
     start += b" " * (-len(start) % 8)
     start = len(start).to_bytes(8, "little") + start
     found = zlib.crc32(start)
-    for block in code():
+    for block in blocks():
         found = zlib.crc32(block.data if block.size else b"", found)
     at = start.index(_SUM) + len(_SUM)
     start = start[:at] + b"%08x" % found + start[at + 8 :]
-    write_atomically(path, chain((start,), (block.tobytes() for block in code())))
+    write_atomically(path, chain((start,), (block.tobytes() for block in blocks())))
 
 
 def demand_family(family: str | None, found: str, path: str | PathLike[str] | None) -> None:

@@ -12,6 +12,7 @@ from epigram import KneserNeyLM
 from epigram.errors import InputError
 from epigram.lm.ngram import train
 from epigram.lm.ngram.backoff import as_backoff, context_sums
+from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
 from epigram.lm.ngram.train import Need, Training, default_memory
 
 MODEL = KneserNeyLM(4, prune=[0, 0, 1])
@@ -40,17 +41,17 @@ def trained(text, output, memory=1, resume=False, told=train.untold, **settings)
     return output.read_bytes()
 
 
-@pytest.mark.parametrize("bits", [0, 8])
-def test_file_on_disk_equals_that_in_memory_and_the_saved_model(text, tmp_path, bits):
-    one = trained(text, tmp_path / "one", 1, bits=bits)
-    other = trained(text, tmp_path / "other", 1 << 40, bits=bits)
+@pytest.mark.parametrize(("bits", "mapped"), [(0, False), (8, False), (0, True)])
+def test_file_on_disk_equals_that_in_memory_and_the_saved_model(text, tmp_path, bits, mapped):
+    one = trained(text, tmp_path / "one", 1, bits=bits, mapped=mapped)
+    other = trained(text, tmp_path / "other", 1 << 40, bits=bits, mapped=mapped)
     assert one == other
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "other", "text.txt"]
-    KneserNeyLM(**MODEL.get_params()).fit(text).save(tmp_path / "saved", bits)
+    KneserNeyLM(**MODEL.get_params()).fit(text).save(tmp_path / "saved", bits, compress=not mapped)
     streamed, saved = (as_backoff(epigram.load(tmp_path / name)) for name in ("one", "saved"))
     assert streamed.vocabulary_ == saved.vocabulary_
     assert streamed.text_digest_ == saved.text_digest_
-    for name in ("node_pair", "pair_ptr", "pair_word", "pair_logp", "node_bow"):
+    for name in ARRAYS_IN_PLACE:
         np.testing.assert_array_equal(getattr(streamed, name), getattr(saved, name), err_msg=name)
     assert np.abs(context_sums(streamed) - 1).max() < 1e-9
 

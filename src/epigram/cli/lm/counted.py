@@ -12,6 +12,7 @@ import typer
 from epigram.cli import console
 from epigram.cli.options import parameters, refusal
 from epigram.cli.run import EXIT_CODE, TrainingRun, subject_of_command
+from epigram.errors import InputError
 from epigram.files import make_folder
 from epigram.lm.ngram.kneser_ney import KneserNeyLM
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-def _sorting(memory: str | None = None, tmp: Path | None = None, dry_run: bool = False) -> None:
+def _sorting(
+    memory: str | None = None, tmp: Path | None = None, mapped: bool = False, dry_run: bool = False
+) -> None:
     """Options of sorting on disk.
 
     Kneser-Ney models
@@ -29,6 +32,7 @@ def _sorting(memory: str | None = None, tmp: Path | None = None, dry_run: bool =
     memory SIZE : Memory to work in, such as 500M or 4G; what does not fit is sorted on disk [default: a quarter of
         what is free]
     tmp FOLDER : Folder for what is sorted on disk [default: that of the model]
+    mapped : Write the model uncompressed, for memory mapping, as epigram lm map does; without --bits.
     dry_run : Print the estimated words, memory, disk and CPU seconds, and stop.
     """
 
@@ -78,7 +82,9 @@ def train_counted(
         make_folder(folder)
     work = folder / f"{run.output.name}.sorting"
     tokenizer = None if tokens == "words" else Tokenizer.of(tokens)
-    training = Training(model, [text], work, memory, bits, tokenizer)
+    if bits and settings["mapped"]:
+        raise InputError("--bits is for compressed model files; leave out --mapped or --bits.")
+    training = Training(model, [text], work, memory, bits, settings["mapped"], tokenizer)
     if settings["dry_run"]:
         if not text.is_file():
             raise refusal("dry_run", "for a text in a file, whose size it can see; standard input has none")

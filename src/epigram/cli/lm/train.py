@@ -38,6 +38,7 @@ MOSTLY = 0.9
 """Share of held-out lines that are in the training text above which they are no test of it."""
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 TEXT, LOG_LINEAR, CLASSES, SOLVER = "Text", "Log-linear models", "Word classes", "Solver"
+SORTED = ("memory", "tmp", "mapped", "dry_run")
 LIMITS = ("min_count", "max_words")
 STRENGTH = ("strength", "depth_weight", "ridge")
 COUNTED = ("kneser-ney", "modified-kneser-ney")
@@ -213,7 +214,7 @@ def command(
 def _check(settings: dict[str, Any], sharding: Sharding, model: str, best: bool, is_chosen: bool) -> None:
     """Refuse options that do not fit together."""
     counted = model in COUNTED
-    given = [f"--{name.replace('_', '-')}" for name in ("memory", "tmp", "dry_run") if settings[name]]
+    given = [f"--{name.replace('_', '-')}" for name in SORTED if settings[name]]
     if given and not counted:
         raise InputError(
             f"{given[0]} is for --model kneser-ney or modified-kneser-ney; leave it out or add that."

@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike, fspath
 from typing import Any, NoReturn
 
@@ -304,49 +305,40 @@ def _packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _written(model: BackoffModel) -> Iterator[bytes]:
-    sizes = np.diff(model.pair_ptr)
-    counts = np.bincount(np.repeat(model.node_depth, sizes))
+    levels = np.searchsorted(model.node_depth, np.arange(model.order + 1))
+    counts = np.diff(model.pair_ptr[levels])
     counts[0] += 1
     yield b"\\data\\\n"
     for n, count in enumerate(counts.tolist(), start=1):
         yield f"ngram {n}={count}\n".encode()
-    node_of = model.pair_node_of
-    bow = np.where(node_of >= 0, model.node_bow[node_of] / LOG10, 0.0)  # some readers want every column
-    for n in range(1, counts.size + 1):
+    names = [word.encode() + b" " for word in (*model.vocabulary_, START)]
+    for n, (first, end) in enumerate(pairwise(levels.tolist()), start=1):
         yield f"\n\\{n}-grams:\n".encode()
+        has_weights = n < counts.size  # some readers want every column
         if n == 1:
-            weight = f"\t{bow[BOUNDARY]:.7f}" if counts.size > 1 else ""
+            start = model.pair_node_of[BOUNDARY]
+            bow = model.node_bow[start] / LOG10 if start >= 0 else 0.0
+            weight = f"\t{bow:.7f}" if has_weights else ""
             yield f"-99\t{START}{weight}\n".encode()
-        yield from _section_lines(model, n, bow if n < counts.size else np.full_like(bow, np.nan))
+        yield from _section_lines(model, names, n, first, end, has_weights)
     yield b"\n\\end\\\n"
 
 
-def _section_lines(model: BackoffModel, n: int, bow: Floats) -> Iterator[bytes]:
-    """The n-grams of one order, some megabytes at a time."""
-    names = [word.encode() + b" " for word in (*model.vocabulary_, START)]
-    name_start = np.cumsum([0, *map(len, names)])
+def _section_lines(
+    model: BackoffModel, names: list[bytes], n: int, first: int, end: int, has_weights: bool
+) -> Iterator[bytes]:
+    """The n-grams of the contexts of one length, some megabytes at a time."""
+    name_start, joined = np.cumsum([0, *map(len, names)]), np.frombuffer(b"".join(names), np.uint8)
     longest_line = 40 + n * max(map(len, names))
     at_once = (1 << 25) // longest_line
-    logp, pair_node = model.pair_logp / LOG10, model.pair_node
-    nodes = np.flatnonzero(model.node_depth == n - 1)
-    first, end = int(nodes[0]), int(nodes[-1]) + 1
+    context = np.empty(n - 1, dtype=np.int64)
     while first < end:
         last = int(np.searchsorted(model.pair_ptr, model.pair_ptr[first] + at_once, side="right")) - 1
         last = min(max(last, first + 1), end)
         out = np.empty(longest_line * int(model.pair_ptr[last] - model.pair_ptr[first]), dtype=np.uint8)
         written = bindings.arpa_lines(
-            first,
-            last,
-            np.frombuffer(b"".join(names), dtype=np.uint8),
-            name_start,
-            np.empty(n - 1, dtype=np.int64),
-            model.node_pair,
-            model.pair_ptr,
-            model.pair_word,
-            pair_node,
-            logp,
-            bow,
-            out,
-        )
+            first, last, joined, name_start, context, model.node_pair, model.node_bow, model.pair_ptr,
+            model.pair_word, model.pair_node_of, model.pair_logp, has_weights, out,
+        )  # fmt: skip
         yield out[:written].tobytes()
         first = last

@@ -183,7 +183,8 @@ class BackoffModel(LanguageModel):
     @property
     def order(self) -> int:
         """Length of the longest n-gram."""
-        return int(self.node_depth[np.flatnonzero(np.diff(self.pair_ptr))[-1]]) + 1
+        last = np.searchsorted(self.pair_ptr, self.n_ngrams - 1, side="right") - 1
+        return int(self.node_depth[last]) + 1
 
     @property
     def n_ngrams(self) -> int:
@@ -248,14 +249,8 @@ class BackoffModel(LanguageModel):
         """Context words of nodes of one depth, oldest first: an (n, depth) array of ids."""
         depth = int(self.node_depth[nodes[0]]) if nodes.size else 0
         out = np.empty((nodes.size, depth), dtype=np.int32)
-        bindings.ngram_spell(
-            np.ascontiguousarray(nodes, np.int32),
-            self.node_pair,
-            self.pair_word,
-            self.pair_node,
-            depth,
-            out,
-        )
+        nodes = np.ascontiguousarray(nodes, np.int32)
+        bindings.ngram_spell(nodes, self.node_pair, self.pair_ptr, self.pair_word, depth, out)
         return out
 
 

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.lm.ngram.sorting import BLOCK, Records, Spool, sort_records
+from epigram.outofcore.dataset import create_array
 from epigram.protocols import Floats, Ints, Offsets
 
 MOST_NGRAMS = 1 << 31
@@ -51,6 +53,12 @@ class Place:
     def spool(self, name: str, dtype: Any) -> Spool:
         """Return an empty spool."""
         return Spool(dtype, None if self.folder is None else self.folder / name)
+
+    def array(self, name: str, dtype: Any, size: int) -> npt.NDArray[Any]:
+        """Return an array to be filled, in memory or in a file that is mapped."""
+        if self.folder is None or not size:
+            return np.empty(size, dtype)
+        return create_array(self.folder / f"{name}.npy", dtype, size).view(np.ndarray)
 
 
 @dataclass(frozen=True)

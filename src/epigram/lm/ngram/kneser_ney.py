@@ -24,16 +24,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
-from epigram._core.arrays import offsets
 from epigram.errors import InputError, at_least
 from epigram.estimator import Estimator
 from epigram.lm.corpus import Corpus, Sentences
 from epigram.lm.ngram.backoff import BackoffModel, FittedBackoff
-from epigram.lm.ngram.estimate import Place, SmoothedLevel, count, next_level, words_level
+from epigram.lm.ngram.estimate import Place, count, next_level, words_level
+from epigram.lm.ngram.stream import trie_of
 from epigram.lm.vocabulary import Vocabulary
 from epigram.protocols import Floats, Offsets
 
@@ -82,42 +81,16 @@ class KneserNeyLM(FittedBackoff, Estimator):
         order = min(self.order, longest)
         counted = count(corpus.stream(), len(vocabulary), order, thresholds, place)
         self.discounts_ = [discounts(tally, self.modified) for tally in counted.tally]
-        level: SmoothedLevel | None = words_level(counted.unigrams, self.discounts_[0], place)
-        parts = _Trie()
-        n = 1
-        while level is not None:
-            n += 1
-            following = next_level(counted, n, level, self.discounts_[n - 1], place) if n <= order else None
-            level.release()
-            parts.add(level)
-            level = following
-        self.backoff_ = BackoffModel(vocabulary, *parts.arrays())
+        levels = [words_level(counted.unigrams, self.discounts_[0], place)]
+        for n in range(2, order + 1):
+            level = next_level(counted, n, levels[-1], self.discounts_[n - 1], place)
+            if level is None:
+                break
+            levels[-1].release()
+            levels.append(level)
+        levels[-1].release()
+        self.backoff_ = BackoffModel(vocabulary, *trie_of(levels, place))
         return self
-
-
-class _Trie:
-    """The arrays of a back-off model, level by level."""
-
-    def __init__(self) -> None:
-        self.n_before = self.n_pairs = (
-            0  # pairs before those that contexts of the next level continue, and all
-        )
-        self.columns: list[
-            list[Any]
-        ] = []  # pairs of contexts, their n-grams, words, logarithms, back-off weights
-
-    def add(self, level: SmoothedLevel) -> None:
-        """Append the n-grams of the next order."""
-        columns = [spool.array() for spool in (level.context, level.size, level.word, level.logp, level.bow)]
-        columns[0] += self.n_before
-        self.n_before, self.n_pairs = self.n_pairs, self.n_pairs + columns[2].size
-        self.columns.append(columns)
-
-    def arrays(self) -> tuple[Any, ...]:
-        """The arrays that :class:`BackoffModel` takes after the vocabulary."""
-        node_pair, sizes, words, logp, bow = map(np.concatenate, zip(*self.columns, strict=True))
-        bow[0] = 0.0
-        return node_pair, offsets(sizes), words, logp, bow
 
 
 def discounts(tally: Offsets, modified: bool) -> Floats:

@@ -1,12 +1,12 @@
-"""Writes the model file of levels of n-grams as a stream.
+"""Writes the model file of levels of n-grams as a stream, compressed or for memory mapping.
 
-:mod:`~epigram.lm.ngram.storage` reads it. Each array goes through once, split into planes of bytes
-(:mod:`epigram.storage.compress`); then all planes are compressed.
+:mod:`~epigram.lm.ngram.storage` reads it. To be compressed, each array goes through once, split into planes of bytes
+(:mod:`epigram.storage.compress`); then all planes are compressed. To be mapped, arrays are filled and linked in files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from os import PathLike
@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epigram._core import bindings
+from epigram.lm.ngram.backoff import Trie
 from epigram.lm.ngram.estimate import Place, SmoothedLevel
 from epigram.lm.ngram.sorting import Spool
-from epigram.lm.ngram.storage import finer
-from epigram.lm.storage import FAMILY, pack_words
-from epigram.lm.vocabulary import Vocabulary
+from epigram.lm.ngram.storage import ARRAYS_IN_PLACE, finer
+from epigram.lm.storage import FAMILY, IN_PLACE, pack_words
+from epigram.lm.vocabulary import BOUNDARY, Vocabulary
 from epigram.protocols import Floats
-from epigram.storage.compress import NAMES, compress_stream
-from epigram.storage.file import stream_to_file
+from epigram.storage.compress import CHUNK, NAMES, compress_stream
+from epigram.storage.file import CODE, stream_to_file
 from epigram.storage.quantise import codebook_of
 
 Blocks = Iterator[npt.NDArray[Any]]
@@ -40,7 +42,7 @@ def write_levels(
     arrays = _Planes(place)
     for name, array in pack_words(vocabulary).items():
         arrays.add(name, iter((array,)), array.dtype)
-    arrays.add("node_pair", _node_pairs(levels))
+    arrays.add("node_pair", _steps(_context_pairs(levels)))
     arrays.add("pairs", _all(levels, "size"))
     arrays.add("targets", _targets(levels))
     for name, column in (("logp", "logp"), ("bow", "bow")):
@@ -51,11 +53,76 @@ def write_levels(
         else:
             arrays.add(f"{name}.weights", _numbers(levels, column), np.dtype("<f4"))
     if not bits:
-        arrays.add("exact", _exact(levels))
+        arrays.add("exact", _steps(_exact(levels)))
         arrays.add("logp.fine", _fine(levels), np.dtype("<i2"))
         arrays.add("bow.fine", map(finer, _numbers(levels, "bow")), np.dtype("<i2"))
-    stream_to_file(path, FAMILY, header, arrays.layout, arrays.compressed())
-    arrays.remove()
+    frame = arrays.compressed()
+    stream_to_file(path, FAMILY, {**header, CODE: arrays.layout}, {CODE: ("U8", len(frame))}, frame.blocks)
+    frame.remove()
+
+
+def write_in_place(
+    path: str | PathLike[str],
+    levels: Sequence[SmoothedLevel],
+    vocabulary: Vocabulary,
+    header: dict[str, Any],
+    place: Place,
+) -> None:
+    """Write a model file for memory mapping, as :func:`~epigram.lm.ngram.storage.arrays_in_place` has it."""
+    trie = trie_of(levels, place)
+    node_of, parent, depth, following = (
+        place.array(name, np.int32, size)
+        for name, size in (
+            ("pair_node_of", trie[2].size), ("node_parent", trie[0].size), ("node_depth", trie[0].size),
+            ("pair_next", trie[2].size),
+        )
+    )  # fmt: skip
+    bindings.ngram_nodes_of_pairs(len(vocabulary), *trie[:3], node_of)
+    bindings.ngram_link(*trie[1:3], node_of, BOUNDARY, parent, depth, following)
+    names = [f"{IN_PLACE}{name}" for name in ARRAYS_IN_PLACE]
+    arrays = dict(zip(names, (*trie, node_of, parent, depth, following), strict=True))
+    # Wide numbers first, so that all are aligned.
+    arrays = dict(sorted((arrays | pack_words(vocabulary)).items(), key=lambda item: -item[1].itemsize))
+    places = {name: (NAMES[array.dtype.newbyteorder("<")], array.size) for name, array in arrays.items()}
+
+    def blocks() -> Blocks:
+        for array in arrays.values():
+            for first in range(0, array.size, CHUNK):
+                yield array[first : first + CHUNK]
+
+    stream_to_file(path, FAMILY, header, places, blocks)
+
+
+def trie_of(levels: Sequence[SmoothedLevel], place: Place) -> Trie:
+    """The arrays of a back-off model; levels in memory are emptied."""
+    n_nodes, n_pairs = (sum(len(getattr(level, name)) for level in levels) for name in ("context", "word"))
+    node_pair = place.array("node_pair", np.int64, n_nodes)
+    pair_ptr = place.array("pair_ptr", np.int64, n_nodes + 1)
+    pair_word = place.array("pair_word", np.int32, n_pairs)
+    pair_logp = place.array("pair_logp", np.float64, n_pairs)
+    node_bow = place.array("node_bow", np.float64, n_nodes)
+    _fill(node_pair, chain((np.array([-1]),), _context_pairs(levels)))
+    _fill(pair_ptr[1:], _ends(_all(levels, "size")))
+    pair_ptr[0] = 0
+    for out, column in ((pair_word, "word"), (pair_logp, "logp"), (node_bow, "bow")):
+        _fill(out, _all(levels, column, remove=place.folder is None))  # a stopped run needs files again
+    node_bow[0] = 0.0
+    return node_pair, pair_ptr, pair_word, pair_logp, node_bow
+
+
+def _fill(out: npt.NDArray[Any], blocks: Blocks) -> None:
+    at = 0
+    for block in blocks:
+        out[at : at + block.size] = block
+        at += block.size
+
+
+def _ends(blocks: Blocks) -> Blocks:
+    end = 0
+    for block in blocks:
+        ends = np.cumsum(block, dtype=np.int64) + end
+        yield ends
+        end = int(ends[-1]) if ends.size else end
 
 
 class _Planes:
@@ -85,24 +152,18 @@ class _Planes:
         self.planes += planes[: kind.itemsize]
         self.layout.append((name, NAMES[kind], [size]))
 
-    def compressed(self) -> Callable[[], Blocks]:
-        """Compress all arrays; the result gives the blocks of the frame."""
+    def compressed(self) -> Spool:
+        """Compress all arrays to the bytes of one frame."""
         total = sum(len(spool) for spool in self.planes)
         content = chain.from_iterable(spool.blocks(remove=True) for spool in self.planes)
         frame = self.place.spool("frame", np.uint8)
         for block in compress_stream(content, total):
             frame.append(np.frombuffer(block, np.uint8))
-        self.planes = [frame]
-        return frame.blocks
-
-    def remove(self) -> None:
-        """Drop everything."""
-        for spool in self.planes:
-            spool.remove()
+        return frame
 
 
-def _all(levels: Sequence[SmoothedLevel], column: str) -> Blocks:
-    return chain.from_iterable(getattr(level, column).blocks() for level in levels)
+def _all(levels: Sequence[SmoothedLevel], column: str, remove: bool = False) -> Blocks:
+    return chain.from_iterable(getattr(level, column).blocks(remove) for level in levels)
 
 
 def _numbers(levels: Sequence[SmoothedLevel], column: str) -> Iterator[Floats]:
@@ -114,15 +175,21 @@ def _numbers(levels: Sequence[SmoothedLevel], column: str) -> Iterator[Floats]:
     yield from blocks
 
 
-def _node_pairs(levels: Sequence[SmoothedLevel]) -> Blocks:
-    """Differences of the pairs that contexts continue, the root apart."""
-    before = last = 0
+def _context_pairs(levels: Sequence[SmoothedLevel]) -> Blocks:
+    """The pairs that contexts continue, the root apart."""
+    before = 0
     for shorter, level in pairwise(levels):
         for block in level.context.blocks():
-            pairs = block + before
-            yield np.diff(pairs, prepend=last)
-            last = int(pairs[-1]) if pairs.size else last
+            yield block + before
         before += len(shorter.word)
+
+
+def _steps(blocks: Blocks) -> Blocks:
+    """Differences of rising numbers."""
+    last = 0
+    for block in blocks:
+        yield np.diff(block, prepend=last)
+        last = int(block[-1]) if block.size else last
 
 
 def _targets(levels: Sequence[SmoothedLevel]) -> Blocks:
@@ -142,12 +209,10 @@ def _codes(blocks: Iterator[Floats], book: Floats) -> Blocks:
 
 
 def _exact(levels: Sequence[SmoothedLevel]) -> Blocks:
-    """Differences of the contexts whose probabilities are stored to 2^-34."""
-    before = last = 0
+    """The contexts whose probabilities are stored to 2^-34."""
+    before = 0
     for block in _all(levels, "exact"):
-        nodes = np.flatnonzero(block) + before
-        yield np.diff(nodes, prepend=last)
-        last = int(nodes[-1]) if nodes.size else last
+        yield np.flatnonzero(block) + before
         before += block.size
 
 

@@ -33,7 +33,7 @@ from epigram.lm.ngram.estimate import (
 )
 from epigram.lm.ngram.kneser_ney import KneserNeyLM, check_thresholds, discounts
 from epigram.lm.ngram.sorting import Spool
-from epigram.lm.ngram.stream import write_levels
+from epigram.lm.ngram.stream import write_in_place, write_levels
 from epigram.lm.outofcore.encode import KIND, read_vocabulary, write_stream
 from epigram.lm.storage import settings_of
 from epigram.lm.tokenizer import Tokenizer
@@ -41,12 +41,12 @@ from epigram.lm.vocabulary import Vocabulary
 from epigram.outofcore.dataset import Manifest, is_finished
 from epigram.outofcore.file_slices import PARTITION_BYTES
 from epigram.outofcore.memory import available
-from epigram.protocols import Ints
+from epigram.protocols import Ints, Offsets
 
 STATE = "state.json"
 LEAST_MEMORY = 64_000_000
 SAMPLE = 1 << 20
-BYTES_IN_MEMORY, BYTES_ON_DISK = (60.0, 36.0), (60.0, 30.0)
+BYTES_IN_MEMORY, BYTES_ON_DISK, BYTES_MAPPED = (60.0, 36.0), (60.0, 30.0), 60.0
 """Bytes for each word of the text: of the text, and of each order above 1 (measured on novels)."""
 CPU_SECONDS = (0.1e-6, 0.25e-6)
 """The same for CPU seconds on one core of a server."""
@@ -64,7 +64,7 @@ class Need:
     seconds: float
 
     @classmethod
-    def of(cls, paths: Sequence[str | PathLike[str]], order: int) -> Need:
+    def of(cls, paths: Sequence[str | PathLike[str]], order: int, mapped: bool = False) -> Need:
         """Estimate from the sizes of the files and the beginning of the first one."""
         size, head = 0.0, b""
         for path in map(Path, paths):
@@ -81,6 +81,7 @@ class Need:
         tokens = len(head.split()) + head.count(b"\n")
         words = int(size / (len(head) / tokens if tokens else 5.5)) + 1
         each = [fixed + step * (order - 1) for fixed, step in (BYTES_IN_MEMORY, BYTES_ON_DISK, CPU_SECONDS)]
+        each[1] += BYTES_MAPPED * (order - 1) if mapped else 0.0
         return cls(words, int(words * each[0]) + (60 << 20), int(words * each[1]), words * each[2] + 0.5)
 
 
@@ -100,6 +101,7 @@ class Training:
     work : the working folder; it must not exist, or be that of a stopped training.
     memory : bytes to work in.
     bits : bits of a stored weight, 0 in full.
+    mapped : write the file uncompressed, for memory mapping; ``bits`` do not apply.
     tokenizer : cuts lines into tokens; None at blanks.
     subject : identifies settings and files; a folder of another subject is not resumed.
     told : called with phase, records read and to read.
@@ -110,6 +112,7 @@ class Training:
     work: Path
     memory: int
     bits: int = 0
+    mapped: bool = False
     tokenizer: Tokenizer | None = None
     subject: str = ""
     told: Told = untold
@@ -118,11 +121,12 @@ class Training:
     levels: list[SmoothedLevel] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.need = Need.of(self.paths, self.model.order)
+        self.need = Need.of(self.paths, self.model.order, self.mapped)
         can_wait = all(Path(path).is_file() for path in self.paths)  # a pipe is read once
         self.on_disk = can_wait and (self.need.memory > self.memory or len(self.paths) > 1)
         # A third is for sorting: the rest is for the vocabulary, blocks and the pages of files being written.
-        self.place = Place(self.memory // 3, self.work if self.on_disk else None, rounds=not self.bits)
+        rounds = not (self.bits or self.mapped)
+        self.place = Place(self.memory // 3, self.work if self.on_disk else None, rounds)
 
     def check_disk(self) -> None:
         """Refuse to begin where the working folder has too little space."""
@@ -162,15 +166,18 @@ class Training:
             self._save()
             below.release()
             self.counted.spools[n - 2].remove()
-        counts = np.bincount(stream[1:][stream[1:] >= 0], minlength=len(vocabulary))
+        counts = _counts(stream, len(vocabulary))
         self.told("writing the model", 0, 1)
         n_ngrams = sum(len(level.word) for level in self.levels)
         settings = {"model": "backoff", **settings_of(self.model), "bits": self.bits}
-        if self.bits:
+        if self.bits and not self.mapped:
             settings["normalised"] = True
         fit = {"ngrams": n_ngrams, "order": len(self.levels), "text_digest": digest_of_counts(counts)}
         header = {"settings": settings, "fit": fit}
-        write_levels(output, self.levels, vocabulary, header, self.bits, self.place)
+        if self.mapped:
+            write_in_place(output, self.levels, vocabulary, header, self.place)
+        else:
+            write_levels(output, self.levels, vocabulary, header, self.bits, self.place)
         self.told("writing the model", 1, 1)
         self.remove()
         return n_ngrams
@@ -252,6 +259,15 @@ class Training:
             level = SmoothedLevel.of(lambda name, kind, n=n: spool(f"{name}{n}", kind), n_ranks)  # type: ignore[misc]
             self.levels.append(level)
         return True
+
+
+def _counts(stream: Ints, n_words: int) -> Offsets:
+    """Occurrences of each word, and of the ends of sentences."""
+    counts = np.zeros(n_words, np.int64)
+    for first in range(1, stream.size, SAMPLE):
+        words = stream[first : first + SAMPLE]
+        counts += np.bincount(words[words >= 0], minlength=n_words)
+    return counts
 
 
 def _longest(stream: Ints) -> int:

@@ -243,18 +243,41 @@ void ngram_fill_missing(const Backoff *m) {
     }
 }
 
-/* Pair that spells the first n_words words of each row, -1 where there is none. */
+enum { AT_ONCE = 32 };
+
+/* Pair that spells the first n_words words of each row, -1 where there is none. Time goes into waiting for memory, so some
+ * rows descend together; a row that begins as the one before has its pair. */
 void ngram_find_grams(i64 n_rows, i64 width, const i32 *grams, i64 n_words, i64 n_nodes, i64 n_pairs, const i64 *pair_ptr,
                       const i32 *pair_word, const i32 *pair_node_of, i64 *out) {
     (void)n_nodes;
     (void)n_pairs;
-    for (i64 k = 0; k < n_rows; k++) {
-        i64 node = 0, pair = -1;
-        for (i64 j = 0; j < n_words && node >= 0; j++) {
-            pair = find_pair(node, grams[k * width + j], pair_ptr, pair_word);
-            node = pair < 0 ? -1 : j + 1 < n_words ? pair_node_of[pair] : 0;
+    i64 rows[AT_ONCE], nodes[AT_ONCE], pairs[AT_ONCE];
+    for (i64 first = 0; first < n_rows;) {
+        i64 n = 0, k = first;
+        for (; k < n_rows && n < AT_ONCE; k++)
+            if (k == first || memcmp(grams + k * width, grams + (k - 1) * width, (size_t)n_words * sizeof *grams)) {
+                rows[n] = k;
+                pairs[n] = -1;
+                nodes[n++] = 0;
+            }
+        for (i64 j = 0; j < n_words; j++) {
+            for (i64 r = 0; r < n; r++)
+                if (nodes[r] >= 0) __builtin_prefetch(pair_word + pair_ptr[nodes[r]]);
+            for (i64 r = 0; r < n; r++) {
+                if (nodes[r] < 0) continue;
+                pairs[r] = find_pair(nodes[r], grams[rows[r] * width + j], pair_ptr, pair_word);
+                if (pairs[r] >= 0) __builtin_prefetch(pair_node_of + pairs[r]);
+            }
+            for (i64 r = 0; r < n; r++) {
+                if (nodes[r] < 0) continue;
+                nodes[r] = pairs[r] < 0 ? -1 : j + 1 < n_words ? pair_node_of[pairs[r]] : 0;
+                if (nodes[r] < 0) pairs[r] = -1;
+                else __builtin_prefetch(pair_ptr + nodes[r]);
+            }
         }
-        out[k] = node < 0 ? -1 : pair;
+        for (i64 r = 0; r < n; r++)
+            for (i64 same = rows[r]; same < (r + 1 < n ? rows[r + 1] : k); same++) out[same] = pairs[r];
+        first = k;
     }
 }
 

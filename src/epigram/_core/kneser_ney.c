@@ -5,11 +5,11 @@
 i64 sizeof_GramRecords(void) { return sizeof(GramRecords); }
 i64 sizeof_OpenGrams(void) { return sizeof(OpenGrams); }
 
-i64 kneser_ney_windows(const GramRecords *layout, i64 n, const i32 *stream, i64 first, i64 room, u64 *out) {
+i64 kneser_ney_windows(const GramRecords *layout, i64 n, const i32 *stream, i64 first, i32 low, i32 high, i64 room, u64 *out) {
     i64 last = smaller_i(first + room, n);
     i64 order = layout->order, width = layout->width, bits = layout->bits, made = 0;
     for (i64 i = larger_i(first, 1); i < last; i++) {
-        if (stream[i] < 0) continue;
+        if (stream[i] < low || stream[i] >= high) continue;
         u64 *record = out + made++ * width;
         memset(record, 0, (size_t)width * sizeof *record);
         put_bits(record, 0, bits, (u64)stream[i] + 1);

@@ -33,8 +33,9 @@ typedef struct {
     i64 *tally; /* [6 * order + 6] */
 } OpenGrams;
 
-/* Windows of the positions first .. first + room of a text, as far as it goes; returns how many. */
-i64 kneser_ney_windows(const GramRecords *layout, i64 n, const i32 stream[n], i64 first, i64 room,
+/* Windows of the positions first .. first + room of a text, as far as it goes, that end in a word low .. high; returns how
+ * many. */
+i64 kneser_ney_windows(const GramRecords *layout, i64 n, const i32 stream[n], i64 first, i32 low, i32 high, i64 room,
                        u64 out[room * layout->width]);
 
 /* Adds the counts of equal windows that follow each other; returns how many are left. */

@@ -25,7 +25,7 @@ from epigram.lm.vocabulary import UNSEEN
 from epigram.protocols import Callback, Floats
 from epigram.tuning import TrialCallback
 
-SAMPLE, MOST_TRIALS = 100_000, 24
+SAMPLE, MOST_TRIALS = 100_000, 16
 """Words of text on which strengths and shares are chosen, and trials of that search."""
 
 

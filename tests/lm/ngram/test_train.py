@@ -14,6 +14,7 @@ from epigram.lm.ngram import train
 from epigram.lm.ngram.backoff import as_backoff, context_sums
 from epigram.lm.ngram.storage import ARRAYS_IN_PLACE
 from epigram.lm.ngram.train import Need, Training, default_memory
+from epigram.outofcore.engine import Here, untold
 
 MODEL = KneserNeyLM(4, prune=[0, 0, 1])
 
@@ -32,7 +33,7 @@ def text(tmp_path):
     return path
 
 
-def trained(text, output, memory=1, resume=False, told=train.untold, **settings):
+def trained(text, output, memory=1, resume=False, told=untold, **settings):
     model = settings.pop("model", MODEL)
     training = Training(
         model, [text], output.with_suffix(".sorting"), memory, told=told, subject="s", **settings
@@ -73,6 +74,29 @@ def test_stopped_anywhere_and_resumed_gives_the_same_bytes(text, tmp_path):
         assert output.with_suffix(".sorting").exists()
         assert trained(text, output, memory=[1, 1 << 40][last % 2], resume=True) == expected
         assert not output.with_suffix(".sorting").exists()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_counting_by_ranges_of_words_gives_the_same_bytes(text, tmp_path, threads):
+    def trained_on_workers(**settings):
+        return trained(text, tmp_path / "ranges", 1, sorts=True, engine=Here(threads), **settings)
+
+    expected = trained(text, tmp_path / "one")
+    assert trained_on_workers() == expected
+    seen = []
+
+    def told(phase, at, of):
+        seen.append(phase)
+        if phase.startswith("smoothing"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        trained_on_workers(told=told)
+    assert "counting n-grams" in seen
+    seen.clear()
+    assert trained_on_workers(resume=True, told=lambda phase, at, of: seen.append(phase)) == expected
+    assert "counting n-grams" not in seen
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "ranges", "text.txt"]
 
 
 def test_other_subjects_start_afresh_and_foreign_folders_are_refused(text, tmp_path):

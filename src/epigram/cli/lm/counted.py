@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from epigram.cli import console
+from epigram.cli.cluster import engine_of
 from epigram.cli.options import parameters, refusal
 from epigram.cli.run import EXIT_CODE, TrainingRun, subject_of_command
 from epigram.errors import InputError
@@ -84,7 +86,10 @@ def train_counted(
     tokenizer = None if tokens == "words" else Tokenizer.of(tokens)
     if bits and settings["mapped"]:
         raise InputError("--bits is for compressed model files; leave out --mapped or --bits.")
-    training = Training(model, [text], work, memory, bits, settings["mapped"], tokenizer)
+    cluster: str | None = settings["cluster"]
+    training = Training(
+        model, [text], work, memory, bits, settings["mapped"], tokenizer, sorts=cluster is not None
+    )
     if settings["dry_run"]:
         if not text.is_file():
             raise refusal("dry_run", "for a text in a file, whose size it can see; standard input has none")
@@ -98,7 +103,8 @@ def train_counted(
             f"{training.need.words:,} words or so: sorting on disk in {folder}, where it needs about "
             f"{training.need.disk / 1e9:.1f} GB ({memory / 1e9:.1f} GB of memory)"
         )
-    n = _train(run, training, settings["resume"], settings["checkpoint"] > 0)
+    with nullcontext() if cluster is None else engine_of(cluster, 1) as training.engine:
+        n = _train(run, training, settings["resume"], settings["checkpoint"] > 0)
     perplexity = None if valid is None else load(run.output, "lm").perplexity(valid)
     record = {
         "perplexity_valid": perplexity,

@@ -220,10 +220,13 @@ def _check(settings: dict[str, Any], sharding: Sharding, model: str, best: bool,
             f"{given[0]} is for --model kneser-ney or modified-kneser-ney; leave it out or add that."
         )
     classes = settings["classes"]
-    if sharding.asked_for and (counted or classes is not None):
-        option = f"--model {model}" if counted else "--classes"
+    if counted and (sharding.folder or sharding.n_shards):
         raise InputError(
-            f"--shards and --cluster are for log-linear models, {option} is not; leave out one or the other."
+            f"--shards is for log-linear models; --model {model} sorts on disk without it: leave it out."
+        )
+    if sharding.asked_for and classes is not None:
+        raise InputError(
+            "--shards and --cluster are for log-linear models, --classes is not; leave out one or the other."
         )
     if settings["document"] and classes is None:
         raise InputError("--document is for models with --classes; add --classes auto.")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,16 @@ import numpy.typing as npt
 from epigram._core import bindings
 from epigram.errors import InputError
 from epigram.lm.ngram.sorting import BLOCK, Records, Spool, sort_records
-from epigram.outofcore.dataset import create_array
+from epigram.outofcore.dataset import create_array, map_array
+from epigram.outofcore.engine import Engine, Told, in_turn, untold
 from epigram.protocols import Floats, Ints, Offsets
 
 MOST_NGRAMS = 1 << 31
 """N-grams of one order beyond which they cannot be numbered."""
+N_RANGES = 16
+"""Ranges of words that workers count; more are no use, as the most frequent word is one."""
 LEAST_JOINED = 1 << 16
 """Probabilities of the order below that are held in memory at least."""
-Told = Callable[[str, int, int], Any]
-"""Called with the name of a phase, the records that it has read and those that it will read."""
-
-
-def untold(phase: str, at: int, of: int) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +107,31 @@ class Counted:
     """Adjusted counts: of words an array, of longer n-grams spools of records.
 
     Records come in the order of their suffixes.
-    ``tally[n - 1]`` has how many n-grams of order n have the adjusted counts 0, 1, .., 5 and more.
+    ``tally[n - 1]`` has how many n-grams of order n have the adjusted counts 0, 1, .., 5 and more. Ranks are below
+    ``rank_end``, 0 where they have no gaps.
     """
 
     shape: RecordShape
     unigrams: Offsets
     tally: Offsets
     spools: list[Spool]
+    rank_end: int = 0
+
+
+@dataclass(frozen=True)
+class WordRange:
+    """The windows that end in some words, which one worker counts: ranks from ``first_rank`` on."""
+
+    stream: str
+    n_words: int
+    shape: RecordShape
+    thresholds: list[int]
+    memory: int
+    folder: str
+    low: int
+    high: int
+    first_rank: int
+    n_windows: int
 
 
 @dataclass
@@ -179,11 +195,79 @@ def count(
 ) -> Counted:
     """Count the n-grams of a text (:meth:`~epigram.lm.corpus.Corpus.stream`)."""
     shape = RecordShape.of(order, n_words, stream.size)
-    windows, width = shape.windows(), shape.window_width
+    made = _windows(stream, shape, 0, n_words, told)
+    return _count_windows(made, stream.size, n_words, shape, thresholds, place, told)
+
+
+def count_on(
+    engine: Engine,
+    stream: Path,
+    counts: Offsets,
+    order: int,
+    thresholds: list[int],
+    place: Place,
+    told: Told = untold,
+) -> Counted:
+    """Count on the workers of an engine, who see the same files; ``counts`` are those of the words in the stream.
+
+    A worker counts the windows that end in a range of words: no n-gram is in two ranges, and ranges follow each other
+    as windows do when they are sorted. There are as many ranges on any number of workers.
+    """
+    assert place.folder is not None
+    n_words, ends = counts.size, np.cumsum(counts)
+    shape = RecordShape.of(order, n_words, int(ends[-1]) + 1)
+    cuts = np.unique(np.searchsorted(ends, np.linspace(0, ends[-1], N_RANGES + 1)[1:-1]) + 1)
+    cuts = np.unique(np.concatenate(([0], cuts, [n_words]))).tolist()
+    ranges = []
+    for low, high in pairwise(cuts):
+        folder, first = place.folder.resolve() / f"range{low}", int(ends[low - 1]) if low else 0
+        common = str(stream), n_words, shape, thresholds, place.memory, str(folder)
+        ranges.append(WordRange(*common, low, high, first, int(ends[high - 1]) - first))
+    found = in_turn(engine, _count_range, ranges, "counting n-grams", told)
+    spools = []
+    for n in range(2, order + 1):
+        spools.append(place.spool(f"counted{n}", np.uint64))
+        for part, (_, _, sizes) in zip(ranges, found, strict=True):
+            own = Spool(np.uint64, Path(part.folder) / f"counted{n}", sizes[n - 2])
+            for block in own.blocks(remove=True):
+                spools[-1].append(block)
+        spools[-1].close()
+    for part in ranges:
+        Path(part.folder).rmdir()
+    unigrams, tally = (np.sum([parts[k] for parts in found], axis=0) for k in (0, 1))
+    tally[0, 0] -= n_words * (len(ranges) - 1)
+    return Counted(shape, unigrams, tally, spools, int(ends[-1]) + 1)
+
+
+def _count_range(part: WordRange, _: Any) -> tuple[Offsets, Offsets, list[list[int]]]:
+    """Counts of words, tally and the sizes of the blocks of each order's file, which it writes."""
+    folder = Path(part.folder)
+    folder.mkdir(exist_ok=True)
+    made = _windows(map_array(Path(part.stream)), part.shape, part.low, part.high, untold)
+    place = Place(part.memory, folder)
+    counted = _count_windows(
+        made, part.n_windows, part.n_words, part.shape, part.thresholds, place, untold, part.first_rank
+    )
+    return counted.unigrams, counted.tally, [spool.sizes for spool in counted.spools]
+
+
+def _count_windows(
+    made: Iterator[Records],
+    n_windows: int,
+    n_words: int,
+    shape: RecordShape,
+    thresholds: list[int],
+    place: Place,
+    told: Told,
+    first_rank: int = 0,
+) -> Counted:
+    """Sort windows and count their n-grams, whose ranks begin with ``first_rank``."""
+    windows, width, order = shape.windows(), shape.window_width, shape.order
     unigrams = np.zeros(n_words, np.int64)
     widths = np.array([0, 0, *(shape.gram_width(n) for n in range(2, order + 1))], np.int64)
     longest = np.array([0, *thresholds[:order]], np.int64)
-    ranks, following, raw, distinct = (np.zeros(order + 1, np.int64) for _ in range(4))
+    ranks, raw, distinct = (np.zeros(order + 1, np.int64) for _ in range(3))
+    following = np.full(order + 1, first_rank, np.int64)
     tally = np.zeros(6 * (order + 1), np.int64)
     before = np.zeros(order + 1, np.uint64)
     grams = bindings.OpenGrams(0, 0, before, ranks, following, raw, distinct, longest, tally)
@@ -202,13 +286,12 @@ def count(
     def combine(n: int, records: Records) -> int:
         return int(bindings.kneser_ney_combine(windows, n, records))
 
-    made = _windows(stream, windows, order, width, told)
-    ordered = sort_records(made, stream.size, width, order * shape.bits, place.memory, place.folder, combine)
+    ordered = sort_records(made, n_windows, width, order * shape.bits, place.memory, place.folder, combine)
     n_read = 0
     for block in ordered:
         take(block, False)
         n_read += block.size // width
-        told("counting n-grams", n_read, stream.size)
+        told("counting n-grams", n_read, n_windows)
     take(np.empty(0, np.uint64), True)
     for spool in spools:
         spool.close()
@@ -217,15 +300,16 @@ def count(
     return Counted(shape, unigrams, tallies, spools)
 
 
-def _windows(stream: Ints, windows: Any, order: int, width: int, told: Told) -> Iterator[Records]:
-    """The windows of all positions, some at a time."""
+def _windows(stream: Ints, shape: RecordShape, low: int, high: int, told: Told) -> Iterator[Records]:
+    """The windows of all positions whose words are ``low`` to ``high``, some at a time."""
+    windows, width = shape.windows(), shape.window_width
     room = np.empty(BLOCK * width, np.uint64)
     for first in range(0, stream.size, BLOCK):
         last = min(first + BLOCK, stream.size)
         told("sorting windows", first, stream.size)
-        begin = max(first - order, 0)
+        begin = max(first - shape.order, 0)
         part = np.ascontiguousarray(stream[begin:last])
-        made = bindings.kneser_ney_windows(windows, part, first - begin, BLOCK, room)
+        made = bindings.kneser_ney_windows(windows, part, first - begin, low, high, BLOCK, room)
         yield room[: made * width]
 
 
@@ -257,7 +341,7 @@ def next_level(
     if not n_ranks:
         return None
     level = SmoothedLevel.at(place, n)
-    level.n_ranks = n_ranks
+    level.n_ranks = counted.rank_end or n_ranks
     suffix, own = place.spool(f"suffix{n}", np.uint32), place.spool(f"own{n}", np.float64)
     gamma = place.spool(f"gamma{n}", np.float64)
     in_memory = place.folder is None  # else a stopped run needs them to begin again here

@@ -25,10 +25,9 @@ from epigram.lm.ngram.estimate import (
     Place,
     RecordShape,
     SmoothedLevel,
-    Told,
     count,
+    count_on,
     next_level,
-    untold,
     words_level,
 )
 from epigram.lm.ngram.kneser_ney import KneserNeyLM, check_thresholds, discounts
@@ -39,6 +38,7 @@ from epigram.lm.storage import settings_of
 from epigram.lm.tokenizer import Tokenizer
 from epigram.lm.vocabulary import Vocabulary
 from epigram.outofcore.dataset import Manifest, is_finished
+from epigram.outofcore.engine import Engine, Told, untold
 from epigram.outofcore.file_slices import PARTITION_BYTES
 from epigram.outofcore.memory import available
 from epigram.protocols import Ints, Offsets
@@ -104,7 +104,9 @@ class Training:
     mapped : write the file uncompressed, for memory mapping; ``bits`` do not apply.
     tokenizer : cuts lines into tokens; None at blanks.
     subject : identifies settings and files; a folder of another subject is not resumed.
+    sorts : sort on disk whatever the memory, as an engine needs it.
     told : called with phase, records read and to read.
+    engine : workers that encode and count, and see the same files; the rest is done here.
     """
 
     model: KneserNeyLM
@@ -115,7 +117,9 @@ class Training:
     mapped: bool = False
     tokenizer: Tokenizer | None = None
     subject: str = ""
+    sorts: bool = False
     told: Told = untold
+    engine: Engine | None = None
     n_words: int = field(default=0, init=False)
     counted: Counted | None = field(default=None, init=False)
     levels: list[SmoothedLevel] = field(default_factory=list, init=False)
@@ -123,7 +127,10 @@ class Training:
     def __post_init__(self) -> None:
         self.need = Need.of(self.paths, self.model.order, self.mapped)
         can_wait = all(Path(path).is_file() for path in self.paths)  # a pipe is read once
-        self.on_disk = can_wait and (self.need.memory > self.memory or len(self.paths) > 1)
+        if self.sorts and not can_wait:
+            raise InputError("--cluster takes a text file, not standard input: workers read it.")
+        is_large = self.need.memory > self.memory or len(self.paths) > 1
+        self.on_disk = can_wait and (is_large or self.sorts)
         # A third is for sorting: the rest is for the vocabulary, blocks and the pages of files being written.
         rounds = not (self.bits or self.mapped)
         self.place = Place(self.memory // 3, self.work if self.on_disk else None, rounds)
@@ -150,9 +157,14 @@ class Training:
         stream, vocabulary = self._text()
         self.n_words = len(vocabulary)
         thresholds = check_thresholds(self.model.prune, self.model.order)
+        counts = _counts(stream, len(vocabulary))
         if self.counted is None:
             order = min(self.model.order, _longest(stream) + 1)
-            self.counted = count(stream, len(vocabulary), order, thresholds, self.place, self.told)
+            if self.engine is None:
+                self.counted = count(stream, len(vocabulary), order, thresholds, self.place, self.told)
+            else:
+                path = (self.work / "text" / "common" / "stream.npy").resolve()
+                self.counted = count_on(self.engine, path, counts, order, thresholds, self.place, self.told)
             self._save()
         ds = [discounts(tally, self.model.modified) for tally in self.counted.tally]
         if not self.levels:
@@ -166,7 +178,6 @@ class Training:
             self._save()
             below.release()
             self.counted.spools[n - 2].remove()
-        counts = _counts(stream, len(vocabulary))
         self.told("writing the model", 0, 1)
         n_ngrams = sum(len(level.word) for level in self.levels)
         settings = {"model": "backoff", **settings_of(self.model), "bits": self.bits}
@@ -215,6 +226,7 @@ class Training:
             folder = self.work / "text"
             if not (folder.exists() and is_finished(folder)):
                 limits |= {"vocabulary": model.vocabulary, "tokenizer": self.tokenizer}
+                limits["engine"] = self.engine
                 limits["partition_bytes"] = min(PARTITION_BYTES, max(self.memory // 128, 1 << 16))
                 write_stream(self.paths, folder, told=self._told_parts, **limits)
             manifest = Manifest.read(folder, KIND)
@@ -231,7 +243,8 @@ class Training:
             return
         state: dict[str, Any] = {"epigram": "sorting", "subject": self.subject, "sizes": {}}
         if (counted := self.counted) is not None:
-            state["counted"] = [vars(counted.shape), counted.unigrams.tolist(), counted.tally.tolist()]
+            arrays = counted.unigrams.tolist(), counted.tally.tolist()
+            state["counted"] = [vars(counted.shape), *arrays, counted.rank_end]
             state["ranks"] = [level.n_ranks for level in self.levels]
             spools = [*counted.spools, *(spool for level in self.levels for spool in level.spools)]
             for spool in spools:
@@ -251,10 +264,10 @@ class Training:
         def spool(name: str, kind: Any) -> Spool:
             return Spool(kind, self.work / name, state["sizes"].get(name, []))
 
-        shape, unigrams, tally = state["counted"]
+        shape, unigrams, tally, rank_end = state["counted"]
         shape = RecordShape(**shape)
         spools = [spool(f"counted{n}", np.uint64) for n in range(2, shape.order + 1)]
-        self.counted = Counted(shape, np.array(unigrams), np.array(tally), spools)
+        self.counted = Counted(shape, np.array(unigrams), np.array(tally), spools, rank_end)
         for n, n_ranks in enumerate(state["ranks"], 1):
             level = SmoothedLevel.of(lambda name, kind, n=n: spool(f"{name}{n}", kind), n_ranks)  # type: ignore[misc]
             self.levels.append(level)

@@ -120,7 +120,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class WordRange:
-    """The windows that end in some words, which one worker counts: ranks from ``first_rank`` on."""
+    """The windows that end in a range of words, and the first rank of their n-grams."""
 
     stream: str
     n_words: int
@@ -208,9 +208,9 @@ def count_on(
     place: Place,
     told: Told = untold,
 ) -> Counted:
-    """Count on the workers of an engine, who see the same files; ``counts`` are those of the words in the stream.
+    """Count on the workers of an engine, who see the same files.
 
-    A worker counts the windows that end in a range of words: no n-gram is in two ranges, and ranges follow each other
+    ``counts`` are those of the words in the stream. A worker counts the windows that end in a range of words: no n-gram is in two ranges, and ranges follow each other
     as windows do when they are sorted. There are as many ranges on any number of workers.
     """
     assert place.folder is not None
@@ -240,7 +240,7 @@ def count_on(
 
 
 def _count_range(part: WordRange, _: Any) -> tuple[Offsets, Offsets, list[list[int]]]:
-    """Counts of words, tally and the sizes of the blocks of each order's file, which it writes."""
+    """Counts of words, tally, and sizes of the blocks of the files that it writes."""
     folder = Path(part.folder)
     folder.mkdir(exist_ok=True)
     made = _windows(map_array(Path(part.stream)), part.shape, part.low, part.high, untold)

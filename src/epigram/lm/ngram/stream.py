@@ -1,4 +1,4 @@
-"""Writes the model file of levels of n-grams as a stream, compressed or for memory mapping.
+"""Writes model files of levels of n-grams as streams, compressed or for memory mapping.
 
 :mod:`~epigram.lm.ngram.storage` reads it. To be compressed, each array goes through once, split into planes of bytes
 (:mod:`epigram.storage.compress`); then all planes are compressed. To be mapped, arrays are filled and linked in files.
@@ -68,7 +68,7 @@ def write_in_place(
     header: dict[str, Any],
     place: Place,
 ) -> None:
-    """Write a model file for memory mapping, as :func:`~epigram.lm.ngram.storage.arrays_in_place` has it."""
+    """Write a model file for memory mapping, with the arrays of ``arrays_in_place``."""
     trie = trie_of(levels, place)
     node_of, parent, depth, following = (
         place.array(name, np.int32, size)

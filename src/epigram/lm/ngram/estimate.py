@@ -210,8 +210,9 @@ def count_on(
 ) -> Counted:
     """Count on the workers of an engine, who see the same files.
 
-    ``counts`` are those of the words in the stream. A worker counts the windows that end in a range of words: no n-gram is in two ranges, and ranges follow each other
-    as windows do when they are sorted. There are as many ranges on any number of workers.
+    ``counts`` are those of the words in the stream. A worker counts the windows that end in a range of words: no n-gram
+    is in two ranges, and ranges follow each other as sorted windows do. There are as many ranges on any number of
+    workers.
     """
     assert place.folder is not None
     n_words, ends = counts.size, np.cumsum(counts)

@@ -80,7 +80,7 @@ def write_in_place(
     bindings.ngram_nodes_of_pairs(len(vocabulary), *trie[:3], node_of)
     bindings.ngram_link(*trie[1:3], node_of, BOUNDARY, parent, depth, following)
     names = [f"{IN_PLACE}{name}" for name in ARRAYS_IN_PLACE]
-    arrays = dict(zip(names, (*trie, node_of, parent, depth, following), strict=True))
+    arrays: dict[str, Any] = dict(zip(names, (*trie, node_of, parent, depth, following), strict=True))
     # Wide numbers first, so that all are aligned.
     arrays = dict(sorted((arrays | pack_words(vocabulary)).items(), key=lambda item: -item[1].itemsize))
     places = {name: (NAMES[array.dtype.newbyteorder("<")], array.size) for name, array in arrays.items()}

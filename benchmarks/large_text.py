@@ -101,7 +101,22 @@ def train(claims: Claims, name: str, text: Path, memory: str, lmplz: str | None,
         return
     arpa = text.with_suffix(".arpa")
     folder = text.parent
-    theirs, their_peak = run([lmplz, "-o", ORDER, "-S", memory, "-T", folder, "--text", text, "--arpa", arpa])
+    theirs, their_peak = run(
+        [
+            lmplz,
+            "-o",
+            ORDER,
+            "-S",
+            memory,
+            "-T",
+            folder,
+            "--text",
+            text,
+            "--arpa",
+            arpa,
+            "--discount_fallback",
+        ]
+    )
     arpa.unlink()
     claims.add(f"{name}, {memory}", shown, f"{theirs:.1f} CPU s, {their_peak:.0f} MB", ours / theirs, bar)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epigram.errors import InputError
-from epigram.lm.corpus import Corpus, factorise_bytes
+from epigram.lm.corpus import Corpus, NumberedText, factorise_bytes
 from epigram.lm.vocabulary import Vocabulary
 
 LINES = st.lists(st.text(st.sampled_from("ab日 \t\r é"), max_size=12), max_size=12)
@@ -144,3 +144,15 @@ def test_a_sample_is_whole_sentences_spread_over_the_text():
         -1,
         *known.vocabulary.ids(["x", "y"]),
     ]
+
+
+def test_strings_of_one_line_are_numbered_like_lists_of_tokens():
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        parts = rng.choice(["a", "b ", "\t", " ", "\0", "é", "\r", "\x85", "\u2028", "日"], (4, 6))
+        lines = ["".join(part[: rng.integers(7)]) for part in parts]
+        fast, slow = (NumberedText.of(text, None) for text in (lines, tuple(lines)))
+        assert fast.words == slow.words
+        np.testing.assert_array_equal(fast.ids, slow.ids)
+        np.testing.assert_array_equal(fast.ptr, slow.ptr)
+        assert (list(fast.has_words) or [True] * 4) == list(slow.has_words)

@@ -312,6 +312,20 @@ class NumberedText:
         return text.unwrapped()
 
     @classmethod
+    def _of_lines(cls, sentences: list[Any]) -> NumberedText | None:
+        """Strings of one line each, numbered as those of a file; None where there are others."""
+        try:
+            raw = "\n".join(sentences).encode()
+        except (TypeError, UnicodeEncodeError):
+            return None
+        if raw.count(b"\n") != len(sentences) - 1:
+            return None
+        text = cls(*factorise_bytes(raw))
+        if text.ptr.size <= len(sentences):
+            text.has_words = [bool(line.strip(_BLANKS)) for line in raw.split(b"\n")]
+        return text
+
+    @classmethod
     def _of_sentences(cls, sentences: Sentences, tokenizer: Tokenizer | None) -> NumberedText:
         refuse_file_names(sentences)
         if isinstance(sentences, str | bytes):
@@ -319,6 +333,10 @@ class NumberedText:
                 "sentences must be an iterable of sentences, not one string; put it in a list, "
                 "or pass a pathlib.Path to read a file."
             )
+        if tokenizer is None and isinstance(sentences, list):
+            text = cls._of_lines(sentences)
+            if text is not None:
+                return text
         table: dict[str, int] = {}
         ids: list[int] = []
         ptr, has_words = [0], []

@@ -8,6 +8,7 @@ and lemmas from edit scripts (:mod:`epigram.pipeline.edits`), tags from chain mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
@@ -115,7 +116,7 @@ class Pipeline(StoredEstimator):
             progress(stage.name)
             observed, labels = stage.examples(gold, read)
             stage.tagger.fit(observed, labels)
-            self.stages_.append(stage)
+            self.stages_.append(replace(stage, tagger=copy(stage.tagger)))  # without the memory of training
             if stage.writes[0] in TAGS:
                 known = {name: gold.columns[name] for name in stage.writes}
                 read |= known if folds < 2 else stage.cross_predict(observed, labels, folds, progress)

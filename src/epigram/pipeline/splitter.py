@@ -7,6 +7,7 @@ paragraph is one sequence; long ones are labelled in overlapping windows, so tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import pairwise
@@ -26,6 +27,7 @@ LABELS = [GOES_ON, SENTENCE, TOKEN]
 WINDOW, OVERLAP = 1 << 14, 1 << 8  # characters
 BATCH = 1 << 18  # characters that are labelled at a time
 SENTENCES = 10  # in a training sequence that knows no paragraphs
+LIKELY = 0.4  # probability from which a sentence begins: half of F1 maximises it (Lipton et al. 2014)
 LONGEST = 200  # tokens of a sentence; longer ones are cut, because parsing time grows with the cube
 
 
@@ -67,7 +69,8 @@ class Splitter:
         solver = SGD(passes=passes, random_state=random_state)
         tagger = CRFTagger(template_text("tokens"), l1=l1, solver=solver)
         keeps_blanks = any(not form.isalnum() and len(form.split()) > 1 for form in gold.forms())
-        return cls(tagger.fit(*_samples(gold, document_ptr), callback=callback), keeps_blanks)
+        tagger.fit(*_samples(gold, document_ptr), callback=callback)
+        return cls(copy(tagger), keeps_blanks)  # the copy leaves the memory of training behind
 
     def update(self, gold: Tokenization, document_ptr: Sequence[int] = ()) -> None:
         """Train on more text (``partial_fit``)."""
@@ -95,7 +98,9 @@ class Splitter:
         for windows in _batches(_windows(paragraph_ptr)):
             low, high = windows[:, 2], windows[:, 3]
             columns = characters.columns(positions[low], positions[high - 1] + 1)
-            found = number[model.decode(model.encode(columns), None, threads)]
+            sequences = model.encode(columns)
+            found = number[model.decode(sequences, None, threads)]
+            found[model.marginals(sequences)[0][:, number == 1].sum(1) >= LIKELY] = 1
             skipped = columns.sentence_ptr[:-1] + windows[:, 0] - low
             rows = ranges(skipped, skipped + windows[:, 1] - windows[:, 0])
             out[ranges(windows[:, 0], windows[:, 1])] = found[rows]

@@ -111,7 +111,8 @@ class Pipeline(StoredEstimator):
             self.splitter_ = Splitter.fit(
                 gold.tokens, documents, self.token_l1, self.token_passes, self.random_state
             )
-        read, folds = {"form": gold.columns["form"]}, min(self.folds, gold.tokens.n_sentences)
+        read, n = {"form": gold.columns["form"]}, gold.tokens.n_sentences
+        folds = min(self.folds, n)
         for stage in self._plan(gold, wanted):
             progress(stage.name)
             observed, labels = stage.examples(gold, read)
@@ -119,7 +120,7 @@ class Pipeline(StoredEstimator):
             self.stages_.append(replace(stage, tagger=copy(stage.tagger)))  # without the memory of training
             if stage.writes[0] in TAGS:
                 known = {name: gold.columns[name] for name in stage.writes}
-                read |= known if folds < 2 else stage.cross_predict(observed, labels, folds, progress)
+                read |= known if folds < 2 else stage.cross_predict(observed, labels, n, folds, progress)
         if "trees" in wanted and gold.heads is not None and "deprel" in gold.columns:
             self.parser_ = self._fit_parser(gold, read, dev, progress)
         self.fit_ = {

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from epigram._core.arrays import offsets
 from epigram.chain.crf import CRFEstimator
 from epigram.errors import InputError
 from epigram.features.columns import Column, Columns
@@ -54,7 +55,10 @@ class Stage:
         return cls(name, reads, writes, CRFTagger(template_text(template), l1=l1, solver=solver))
 
     def examples(self, gold: Analysis, read: Mapping[str, Column]) -> tuple[Columns, Column]:
-        """Return what the tagger sees of a treebank, and its labels."""
+        """Return what the tagger sees of a treebank, and its labels.
+
+        A treebank comes twice where tags are read: with those predicted, then with its own.
+        """
         if self.name == "words":
             tokens = single_words(gold.tokens).columns["form"]
             forms = [tokens.strings[k] for k in tokens.ids.tolist()]
@@ -64,13 +68,19 @@ class Stage:
             raise InputError(f"the treebank has no column {' or '.join(self.writes)}, which the model writes")
         own = [gold.columns[name] for name in self.writes]
         labels = lemma_labels(gold.columns["form"], own[0]) if self.writes == ("lemma",) else joined(own)
-        return Columns(gold.sentence_ptr, self.observed(read)), labels
+        versions = (
+            [read] if all(read[name] is gold.columns[name] for name in self.reads) else [read, gold.columns]
+        )
+        seen = [as_column([column.strings[k] for column in both for k in column.ids.tolist()])
+                for both in zip(*map(self.observed, versions), strict=True)]  # fmt: skip
+        lengths, ids = np.diff(gold.sentence_ptr), np.tile(labels.ids, len(versions))
+        return Columns(offsets(np.tile(lengths, len(versions))), seen), Column(ids, labels.strings)
 
     def cross_predict(
-        self, X: Columns, y: Column, folds: int, progress: Callable[[str], Any]
+        self, X: Columns, y: Column, n: int, folds: int, progress: Callable[[str], Any]
     ) -> dict[str, Column]:
-        """Return the written columns, each sentence labelled by the other folds' tagger."""
-        part_of = np.arange(X.n_sentences) * folds // X.n_sentences
+        """Return the written columns of the first n sentences, labelled by the other folds' tagger."""
+        part_of = np.resize(np.arange(n) * folds // n, X.n_sentences)
         everything, found = Columns(X.sentence_ptr, [*X.columns, y]), []
         for part in range(folds):
             progress(f"{self.name}, fold {part + 1} of {folds}")
@@ -78,7 +88,7 @@ class Stage:
             tagger = type(self.tagger)(**self.tagger.get_params(deep=False))
             tagger.fit(Columns(train.sentence_ptr, train.columns[:-1]), train.columns[-1])
             model = tagger.fitted_model()
-            ids = model.decode(model.encode(X.take(np.flatnonzero(part_of == part))), None, 1)
+            ids = model.decode(model.encode(X.take(np.flatnonzero(part_of[:n] == part))), None, 1)
             found += [str(model.labels[k]) for k in ids.tolist()]
         labels = as_column(found)
         return {

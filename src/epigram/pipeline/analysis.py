@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -148,8 +147,3 @@ def _sentence(rows: list[list[str]], sizes: list[int]) -> list[tuple[str, str]]:
         blank = "" if NO_SPACE in row[9].split("|") else " "
         tokens.append((" ".join(row[1].split()) or "_", blank))
     return tokens
-
-
-def sentence_ranges(ptr: Offsets) -> list[tuple[int, int]]:
-    """Return the first and last offsets of all sentences."""
-    return list(pairwise(ptr.tolist()))

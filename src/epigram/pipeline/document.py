@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epigram.pipeline.analysis import TAGS, Analysis, sentence_ranges
+from epigram.pipeline.analysis import TAGS, Analysis
 
 if TYPE_CHECKING:
     from epigram.pipeline.pipeline import Pipeline
@@ -176,7 +176,7 @@ class Doc:
             return None
         found = parser.predict_marginals(self.analysis.observed(parser.observed.split(",")))
         heads = self.analysis.heads
-        ranges = sentence_ranges(self.analysis.sentence_ptr)
+        ranges = itertools.pairwise(self.analysis.sentence_ptr.tolist())
         return np.concatenate(
             [p[heads[a:b], np.arange(b - a)] for p, (a, b) in zip(found, ranges, strict=True)]
         )

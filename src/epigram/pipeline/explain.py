@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from epigram.features.columns import Columns
@@ -35,10 +34,3 @@ def explain_word(pipeline: Pipeline, analysis: Analysis, sentence: int, word: in
         rows = analysis.observed(pipeline.parser_.observed.split(",")).take([sentence])
         found["trees"] = pipeline.parser_.explain(next(rows.rows()), word)
     return found
-
-
-def as_record(explanation: Any) -> Any:
-    """Return an explanation as plain types for JSON."""
-    if is_dataclass(explanation) and not isinstance(explanation, type):
-        return asdict(explanation)
-    return explanation

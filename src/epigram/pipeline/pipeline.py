@@ -159,10 +159,9 @@ class Pipeline(StoredEstimator):
         self, gold: Analysis, read: dict[str, Column], dev: Any, progress: Progress
     ) -> DependencyParser | None:
         names = [name for name in ("form", *TAGS) if name in read]
-        names += names[-1:] * (
-            PARSED - len(names)
-        )  # without XPOS and FEATS the coarse tag is the fine one too
-        trees = _trees(gold, names, read)
+        # Without XPOS and FEATS the coarse tag is the fine one too.
+        names += names[-1:] * (PARSED - len(names))
+        trees = _trees(gold, names, {name: _alternate(gold, read[name], name) for name in names})
         if trees is None:
             return None
         held_out = None
@@ -309,6 +308,16 @@ def _trees(gold: Analysis, names: Sequence[str], read: dict[str, Column]) -> tup
     pairs = list(zip(heads[words].tolist(), (relations[k] for k in words.tolist()), strict=True))
     trees = [pairs[a:b] for a, b in zip(new_ptr.tolist(), new_ptr[1:].tolist(), strict=False)]
     return whole.take(rows), trees
+
+
+def _alternate(gold: Analysis, predicted: Column, name: str) -> Column:
+    """Return the column of the treebank, with predicted cells in every second sentence."""
+    own, ptr = gold.columns[name], gold.sentence_ptr
+    if predicted is own:
+        return own
+    takes = np.repeat(np.arange(len(ptr) - 1) % 2, np.diff(ptr)).tolist()
+    pairs = zip(takes, own.ids.tolist(), predicted.ids.tolist(), strict=True)
+    return as_column([predicted.strings[b] if take else own.strings[a] for take, a, b in pairs])
 
 
 def _concatenated(found: list[Analysis]) -> Analysis:

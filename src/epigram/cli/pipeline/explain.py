@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from epigram.cli import console
 from epigram.cli.options import Json
 from epigram.cli.pipeline.arguments import PipelineModel, load_pipeline
@@ -25,8 +27,6 @@ def command(
     sentence >= 1 : Number of the sentence.
     word >= 1 : Number of the word in its sentence.
     """
-    from epigram.pipeline.explain import as_record
-
     document = load_pipeline(model)(text)
     if sentence > len(document) or word > len(document.sentences[sentence - 1].words):
         raise InputError(
@@ -35,7 +35,7 @@ def command(
     found = document.explain(sentence - 1, word)
     chosen = document.sentences[sentence - 1].words[word - 1]
     if json:
-        console.print_json({"word": chosen.text, **{name: as_record(why) for name, why in found.items()}})
+        console.print_json({"word": chosen.text, **{name: asdict(why) for name, why in found.items()}})
         return
     for name, why in found.items():
         label, other = (why.head, why.other) if name == "trees" else (why.label, why.other)

@@ -5,7 +5,7 @@ import pytest
 
 from epigram import KneserNeyLM, LogLinearLM
 from epigram.lm.corpus import Corpus
-from epigram.lm.default import fit_beside
+from epigram.lm.default import MOST_TRIALS, fit_beside
 from epigram.lm.mixture import mixture_weights
 
 
@@ -62,10 +62,10 @@ def test_of_a_long_text_a_sample_decides_and_all_of_it_is_learnt():
     first, rest = corpus.split(0.1)
     text, held_out = first.sample(300).in_known_words(rest.sample(30))
     probe = LogLinearLM(order=2)
-    probe.most_trials = 24
+    probe.most_trials = MOST_TRIALS
     probe.fit(text, valid=held_out)
     assert both.loglinear.strength_ == probe.strength_
-    assert len(both.loglinear.trials_) <= 24
+    assert len(both.loglinear.trials_) <= MOST_TRIALS
     np.testing.assert_array_equal(both.loglinear.scales_, probe.scales_)
     assert both.loglinear.n_positions_ == corpus.n_positions
     exact = LogLinearLM(order=2, tolerance=1e-9).fit(corpus, like=probe)

@@ -21,6 +21,14 @@ function decoded(codes, books, ends) {
   return out;
 }
 
+/** Numbers of which all first bytes stand first, then all second ones. */
+function joined(tensor) {
+  if (tensor?.type !== "U8" || tensor.shape.length !== 2 || ![2, 4].includes(tensor.shape[0])) damaged("the bytes of its numbers");
+  const { data, shape: [width, n] } = tensor, out = new (width === 2 ? Uint16Array : Uint32Array)(n);
+  for (let b = 0, at = 0; b < width; b++) for (let k = 0; k < n; k++) out[k] |= data[at++] << (8 * b);
+  return { type: `U${8 * width}`, shape: [n], data: out };
+}
+
 /** The longest suffix of each context of a trie and the context after each n-gram; the context of word 0. */
 function linked(core, nWords, nodePair, counts, pairWord) {
   const { c } = core;
@@ -173,11 +181,12 @@ class Rescorer {
 export class Converter {
   static methods = ["info", "convert", "convertAll", "nbest", "segments", "type"];
 
-  static async of(core, { header, tensors }) {
-    const refuse = (what) => { throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`); };
+  static async of(core, { header, tensors: stored }) {
+    const tensors = new Map(stored), refuse = (what) => { throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`); };
     if (header.rerank) refuse("rerankers of a converter");
     if (header.lessons?.length || header.user_words?.length) refuse("corrections and words of a user");
     if (!header.texts || !header.numbers || !header.classes) throw new ModelFileError("a converter that is not stored for a page; write it with epigram export-web MODEL -o FOLDER");
+    for (const name of header.planes ?? []) tensors.set(name, joined(tensors.get(name)));
     return new Converter(core, header, readArrays("ime", { header, tensors }), tensors);
   }
 

@@ -107,9 +107,9 @@ def _files(file: ModelFile, name: str) -> dict[str, bytes]:
 def as_read(file: ModelFile) -> ModelFile:
     """The model as JavaScript reads it: tables of n-grams; quantised converters with texts."""
     if file.family == "ime":
-        from epigram.web.converter import as_read as converter_as_read
+        from epigram.web import converter
 
-        return converter_as_read(file)
+        return converter.by_bytes(converter.as_read(file))
     if file.family != "lm":
         return file
     from epigram.lm.mixture import InterpolatedLM

@@ -36,7 +36,7 @@ def as_read(file: ModelFile) -> ModelFile:
 
 
 def by_bytes(file: ModelFile) -> ModelFile:
-    """Store integers of several bytes as all first bytes, all second ones, ..., which gzip packs better.
+    """Store wide integers as all first bytes, then all second ones: gzip packs these better.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def check_offsets(document: Any, text: str) -> None:
 def check_formats(document: Any) -> None:
     """Check that CoNLL-U is read back with the same tokens and sentences, and that JSON can be written."""
     json.dumps(document.to_json())
-    if document.tokens:
+    if document.tokens and "\0" not in document.text:  # which readers take for binary data
         again, _ = read_gold(document.to_conllu().encode(), "out.conllu")
         assert again.tokens.sentence_ptr.tolist() == document.analysis.tokens.sentence_ptr.tolist()
         assert again.tokens.forms() == [" ".join(token.text.split()) for token in document.tokens]

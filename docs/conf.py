@@ -56,7 +56,7 @@ def setup(app: object) -> None:
 
 
 def export_live_pages(app: Any, error: Exception | None) -> None:
-    """Write the pages that web.md links to: models trained now on the sample data, and the English pipeline."""
+    """Write the pages that web.md links to: models trained now on the sample data, and the ready ones."""
     from epigram.datasets import sample
     from epigram.web.export import export_page
 
@@ -77,5 +77,5 @@ def export_live_pages(app: Any, error: Exception | None) -> None:
             path = Path(folder) / f"{name}.epigram"
             model.save(path)
             export_page(path, live / name)
-    english = Path(__file__).parents[1] / "models/english/epigram_english/english.epigram"
-    export_page(english, live / "english")
+    for name in ("english", "japanese"):
+        export_page(Path(__file__).parents[1] / f"models/{name}/epigram_{name}/{name}.epigram", live / name)

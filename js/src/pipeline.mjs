@@ -9,7 +9,7 @@ import { SPACE } from "./template.mjs";
 
 const LONGEST_CELL = 200; // characters that templates see of a word
 const LABELS = ["I", "S", "T"], TAGS = ["upos", "xpos", "feats"], WRITABLE = { words: "script", lemmas: "lemma" };
-const WINDOW = 1 << 14, OVERLAP = 1 << 8, CHARACTERS = 1 << 15, LONGEST = 200, BLOCK = 4096, N_COLUMNS = 13;
+const WINDOW = 1 << 14, OVERLAP = 1 << 8, CHARACTERS = 1 << 15, LONGEST = 200, LIKELY = 0.4, BLOCK = 4096, N_COLUMNS = 13;
 
 // ---- Characters (characters.py)
 
@@ -104,9 +104,10 @@ class Splitter {
       const ptr = running(batch.map(([, , low, high]) => high - low));
       const found = this.core.scope(() => {
         const columns = this.columns(characters, batch.map(([, , low]) => positions[low]), batch.map(([, , , high]) => positions[high - 1] + 1), ptr);
-        return this.model.best(this.model.encode({ ptr, columns }));
+        const encoded = this.model.encode({ ptr, columns }), best = this.model.best(encoded), { nodes } = this.model.probabilities(encoded), L = this.number.length, opens = this.number.indexOf(1);
+        return best.map((label, t) => (opens >= 0 && nodes[t * L + opens] >= LIKELY ? 1 : this.number[label]));
       });
-      batch.forEach(([begin, end, low], k) => { for (let t = begin; t < end; t++) out[t] = this.number[found[ptr[k] + t - low]]; });
+      batch.forEach(([begin, end, low], k) => out.set(found.subarray(ptr[k] + begin - low, ptr[k] + end - low), begin));
     }
     for (let t = 1; t < out.length && !this.keepsBlanks; t++) if (!out[t] && positions[t] - positions[t - 1] > 1) out[t] = 2;
     return out;

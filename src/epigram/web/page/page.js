@@ -202,10 +202,10 @@ const SETTINGS = { punctuation: ["、。", "，．", "、．", "，。"], width:
 
 async function typePanel(root, model) {
   const ways = h("ol", { class: "lessons", lang: "ja", "aria-live": "polite", id: "ways" }), text = h("textarea", { class: "small", rows: 3, lang: "ja", spellcheck: "false", "aria-label": "readings to convert, one a line", oninput: later(() => convert(text.value), 150) }), results = h("div", { class: "lead", lang: "ja", id: "results" });
-  const look = later(newest(async (reading, before) => (reading ? model.nbest(reading, 5, { before }) : []), (found) => show(ways, found.map((way) => h("li", {}, way.text, " ", h("small", { class: "note" }, way.score.toFixed(2)))))), 120);
+  const look = later(newest((reading, before) => model.nbest(reading, 5, { before }), (found) => show(ways, found.map((way) => h("li", {}, way.text, " ", h("small", { class: "note" }, way.score.toFixed(2)))))), 120);
   const changed = (answer) => {
     if (answer.message) notice(answer.message);
-    look(answer.reading, editor.area.value.slice(0, editor.start));
+    if (answer.reading) look(answer.reading, editor.area.value.slice(0, editor.start)); // else those of the last reading stay
   };
   const editor = new Editor({ ask: tried((request) => model.type(request)), changed });
   const convert = newest((value) => model.convertAll(value.split("\n")), (found) => show(results, found.map((line) => h("div", {}, line))));

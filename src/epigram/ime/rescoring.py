@@ -27,10 +27,9 @@ from epigram.ime.left_context import ENDS, REMEMBERED
 from epigram.ime.quantised import CodedCharacters
 from epigram.lm.corpus import Corpus
 from epigram.lm.ngram.backoff import BackoffModel
-from epigram.lm.ngram.kneser_ney import KneserNeyLM
 from epigram.lm.vocabulary import UNSEEN, Vocabulary
 from epigram.protocols import Floats, Ints, Offsets
-from epigram.storage.file import pack_strings, unpack_strings
+from epigram.storage.file import pack_strings, string_offsets, unpack_strings
 from epigram.storage.quantise import CODES, coded, differences, narrow
 from epigram.storage.schema import Array, Schema, strings
 
@@ -53,7 +52,7 @@ LONG = 1_000_000
 """Length of text, in such words, from which on pairs that occur once are left out."""
 MOST = 0xFFFF
 """Greatest stored count of a pair."""
-LEVELS = np.unique(np.round(1.4 ** np.arange(34)).astype(np.int64)).clip(max=MOST)
+LEVELS = np.array(sorted({min(round(1.4**power), MOST) for power in range(34)}))
 """Counts of pairs in quantised files, which round down to these."""
 HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
 ARRAYS = {
@@ -75,14 +74,14 @@ FULL = {
 SMALL = {
     **ARRAYS,
     "characters.steps": Array(
-        np.int64, ("character_pairs",), per_count="characters.counts", below="characters+1"
+        np.int32, ("character_pairs",), per_count="characters.counts", below="characters+1"
     ),
     "characters.logp.codes": Array(np.uint8, ("character_pairs",)),
     "characters.logp.books": Array(np.float32, (1, CODES), infinite="-"),
     "characters.bow.codes": Array(np.uint8, ("character_contexts",)),
     "characters.bow.books": Array(np.float32, (1, CODES), infinite="-"),
-    "pairs.steps": Array(np.int64, ("pairs",), per_count="pairs.sizes", below="units"),
-    "pairs.counts": Array(np.int64, ("pairs",), below=MOST + 1),
+    "pairs.steps": Array(np.int32, ("pairs",), per_count="pairs.sizes", below="units"),
+    "pairs.counts": Array(np.uint16, ("pairs",), below=MOST + 1),
 }
 """What a quantised file holds."""
 
@@ -108,7 +107,7 @@ class Cooccurrence:
     True
     """
 
-    units: list[str] = field(repr=False)
+    names: tuple[npt.NDArray[np.uint8], npt.NDArray[np.integer]] = field(repr=False)
     degrees: Offsets = field(repr=False)
     sizes: Offsets = field(repr=False)
     others: Ints = field(repr=False)
@@ -146,7 +145,8 @@ class Cooccurrence:
         """Make counts from sorted pair numbers: unit * n_units + other unit."""
         one, two = np.divmod(keys, max(len(units), 1))
         sizes = np.bincount(one, minlength=len(units))
-        return cls(units, degrees, sizes, two.astype(np.int32), np.minimum(counts, MOST).astype(np.uint16))
+        kept = two.astype(np.int32), np.minimum(counts, MOST).astype(np.uint16)
+        return cls(pack_strings(units), degrees, sizes, *kept)
 
     def with_text(self, corpus: Corpus, surfaces: Sequence[str]) -> Cooccurrence:
         """Add the pairs of another text.
@@ -198,15 +198,22 @@ class Cooccurrence:
         return {unit: number for number, unit in enumerate(self.units)}
 
     @cached_property
+    def units(self) -> list[str]:
+        """Units by number, from their bytes and lengths, ``names``."""
+        return unpack_strings(*self.names)
+
+    @cached_property
     def _longest(self) -> int:
-        return max(map(len, self.units), default=0)
+        ptr, raw, _ = self.packed
+        begun = offsets((raw & 0xC0) != 0x80)  # characters before each byte
+        return int(np.diff(begun[ptr]).max(initial=0))
 
     @cached_property
     def packed(self) -> tuple[Offsets, npt.NDArray[np.uint8], Ints]:
         """Offsets and bytes of the units, and a hash table of them."""
-        raw, lengths = pack_strings(self.units)
+        raw, lengths = self.names
         ptr, size = offsets(lengths), 16
-        while size < 2 * len(self.units):
+        while size < 2 * lengths.size:
             size *= 2
         slots = np.empty(size, np.int32)
         bindings.ime_engine_index_units(ptr, raw, slots)
@@ -229,7 +236,9 @@ class Cooccurrence:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("core", "packed")}
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("core", "packed", "units")
+        }
 
 
 def _keys(one: Offsets, two: Offsets, n_units: int) -> Offsets:
@@ -388,7 +397,7 @@ class Rescorer:
     def pack(self, quantise: bool = False) -> dict[str, npt.NDArray[Any]]:
         """Convert to arrays; log-probabilities in half precision, or (``quantise``) in eight bits."""
         model, pairs, counts = self.model, self.pairs, np.diff(self.model.pair_ptr)
-        units, lengths = pack_strings(pairs.units)
+        units, lengths = pairs.names
         out: dict[str, npt.NDArray[Any]] = {
             "characters.points": narrow(np.array([ord(char) for char in model.vocabulary_.words[1:]])),
             "characters.contexts": narrow(np.diff(model.node_pair[1:], prepend=0)),
@@ -419,34 +428,26 @@ class Rescorer:
     @classmethod
     def unpack(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Rescorer:
         """Read from the arrays of a file; files of earlier versions have no pairs."""
-        if "characters.targets" in tensors:
-            found = Schema({}, FULL).read_arrays(tensors)
-            targets, logp, bow = (found[f"characters.{name}"] for name in ("targets", "logp", "bow"))
-            others = found["pairs.others"]
-        else:
-            found = Schema({}, SMALL).read_arrays(tensors)
-            targets, others = (
-                found.pop("characters.steps").astype(np.int32),
-                found.pop("pairs.steps").astype(np.int32),
-            )
-            units = unpack_strings(found["pairs.units.bytes"], found["pairs.units.lengths"])
-            counts = found.pop("pairs.counts").astype(np.uint16, copy=False)
-            letters = [chr(point) for point in found["characters.points"].tolist()]
-            characters = CodedCharacters.of(found, letters, targets)
-            return cls(
-                characters, Cooccurrence(units, found["pairs.degrees"], found["pairs.sizes"], others, counts)
-            )
-        counts = found.pop("pairs.counts").astype(np.uint16, copy=False)
+        small = "characters.steps" in tensors
+        found = Schema({}, SMALL if small else FULL).read_arrays(tensors)
+        names = found["pairs.units.bytes"], found["pairs.units.lengths"]
+        string_offsets(*names)
+        others = found.pop("pairs.steps" if small else "pairs.others")
+        pairs = Cooccurrence(
+            names, found["pairs.degrees"], found["pairs.sizes"], others, found.pop("pairs.counts")
+        )
+        letters = [chr(point) for point in found["characters.points"].tolist()]
+        if small:
+            return cls(CodedCharacters.of(found, letters, found.pop("characters.steps")), pairs)
         model = BackoffModel(
-            Vocabulary(chr(point) for point in found["characters.points"].tolist()),
+            Vocabulary(letters),
             np.concatenate(([-1], found["characters.contexts"])),
             offsets(found["characters.counts"]),
-            targets,
-            logp,
-            np.concatenate(([0.0], bow)),
+            found["characters.targets"],
+            found["characters.logp"],
+            np.concatenate(([0.0], found["characters.bow"])),
         )
-        units = unpack_strings(found["pairs.units.bytes"], found["pairs.units.lengths"])
-        return cls(model, Cooccurrence(units, found["pairs.degrees"], found["pairs.sizes"], others, counts))
+        return cls(model, pairs)
 
 
 def _steps(values: Ints, sizes: Offsets) -> npt.NDArray[np.uint8]:
@@ -461,6 +462,8 @@ def thresholds(n_characters: int, scale: float) -> list[int]:
 
 def _characters_model(text: Corpus, scale: float = 1.0) -> BackoffModel:
     """Train a Kneser-Ney model of a text of characters."""
+    from epigram.lm.ngram.kneser_ney import KneserNeyLM
+
     prune = thresholds(text.n_tokens, scale)
     return KneserNeyLM(order=ORDER, prune=prune, open_vocabulary=False).fit(text).backoff_
 

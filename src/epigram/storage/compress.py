@@ -106,7 +106,9 @@ def _shuffle(array: npt.NDArray[Any]) -> bytes:
 def _unshuffle(planes: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Undo :func:`_shuffle`; the result is writable."""
     numbers = np.empty(planes.size // dtype.itemsize, dtype)
-    numbers.view(np.uint8).reshape(-1, dtype.itemsize).T[:] = planes.reshape(dtype.itemsize, -1)
+    columns = numbers.view(np.uint8).reshape(-1, dtype.itemsize).T
+    for column, plane in zip(columns, planes.reshape(dtype.itemsize, -1), strict=True):
+        column[:] = plane  # one by one: NumPy's loop over all is up to four times as slow
     return numbers.astype(dtype.newbyteorder("="), copy=False)
 
 

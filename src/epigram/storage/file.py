@@ -351,7 +351,7 @@ def pack_strings(strings: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDA
     return content, np.array([len(piece) for piece in encoded], dtype=np.uint32)
 
 
-def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint32]) -> list[str]:
+def unpack_strings(content: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer]) -> list[str]:
     """The list of strings that :func:`pack_strings` packed."""
     ptr = string_offsets(content, lengths).tolist()
     raw = content.tobytes()

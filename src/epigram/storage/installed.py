@@ -7,11 +7,14 @@ path of the model file.
 from __future__ import annotations
 
 import os
-from importlib.metadata import EntryPoint, entry_points
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epigram.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "epigram.models"
 JAPANESE = "japanese"
@@ -20,6 +23,8 @@ JAPANESE = "japanese"
 
 def installed_models() -> dict[str, EntryPoint]:
     """Return the entry points of all installed models by name."""
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -185,6 +186,20 @@ def test_scores_count_characters(converter):
     assert (scores.sentence_accuracy, scores.oracle_cer) == (50.0, 0.0)
     with pytest.raises(InputError, match="no sentences"):
         evaluate(converter, [])
+
+
+def test_scores_count_variants_as_right(monkeypatch):
+    converter = KanaKanjiConverter.build(["行う/おこなう"] * 3 + ["橋/はし"] * 3 + ["。"])
+    monkeypatch.setitem(sys.modules, "sudachipy", None)
+    assert evaluate(converter, [["行なう/おこなう"]]).accuracy_with_variants is None
+    monkeypatch.undo()
+    pytest.importorskip("sudachipy", reason="the extra 'japanese' is not installed")
+    scores = evaluate(converter, [["行なう/おこなう"], ["箸/はし"], ["橋/はし"]])
+    assert scores.sentence_accuracy == pytest.approx(100 / 3)
+    assert scores.accuracy_with_variants == pytest.approx(200 / 3)
+
+
+def test_normalised_texts_are_half_width():
     assert normalise("“ＡＢ”，　c") == "「AB「、c"
 
 

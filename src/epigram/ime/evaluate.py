@@ -1,7 +1,8 @@
 """Character error rate, sentence accuracy and oracle of conversions.
 
 Normalised rates compare texts after NFKC, without spaces and with all kinds of quotation marks and commas merged, so
-that converters with different conventions can be compared.
+that converters with different conventions can be compared. Accuracy with variants takes words of one normal form of
+SudachiDict (行う and 行なう) for the same; without SudachiPy it is None.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from epigram.errors import InputError
 from epigram.ime.converter import N_BEST, KanaKanjiConverter
-from epigram.ime.kana import split_token
+from epigram.ime.kana import split_token, sudachi
 from epigram.rerank.nbest import edit_distance
 
 _QUOTES = "「」『』“”‘’\"'`´｢｣〝〟"
@@ -32,6 +33,7 @@ class Scores:
     cer: float
     cer_normalised: float
     sentence_accuracy: float
+    accuracy_with_variants: float | None
     oracle_cer: float | None
     sentences_per_second: float
 
@@ -68,6 +70,7 @@ def evaluate(
     """
     if not sentences:
         raise InputError("no sentences to evaluate on")
+    normal = with_normal_forms()
     pairs = [split_sentence(tokens) for tokens in sentences]
     began = time.process_time()
     texts = []
@@ -79,7 +82,12 @@ def evaluate(
     errors = np.array([edit_distance(text, surface) for text, (_, surface) in zip(texts, pairs, strict=True)])
     wanted = [normalise(surface) for _, surface in pairs]
     normalised = [edit_distance(normalise(text), want) for text, want in zip(texts, wanted, strict=True)]
-    length = sum(len(surface) for _, surface in pairs)
+    length, alike = sum(len(surface) for _, surface in pairs), None
+    if normal is not None:
+        same = [
+            text == want or normal(text) == normal(want) for text, (_, want) in zip(texts, pairs, strict=True)
+        ]
+        alike = 100 * sum(same) / len(same)
     oracle = None
     if k > 1:
         oracle = sum(
@@ -92,9 +100,19 @@ def evaluate(
         100 * float(errors.sum()) / length,
         100 * sum(normalised) / max(sum(len(want) for want in wanted), 1),
         100 * float((errors == 0).mean()),
+        alike,
         None if oracle is None else 100 * oracle / length,
         len(pairs) / max(seconds, 1e-9),
     )
+
+
+def with_normal_forms() -> Callable[[str], str] | None:
+    """Function that writes words in SudachiDict's normal form; None without SudachiPy."""
+    try:
+        tokenizer = sudachi().tokenizer("A")
+    except InputError:
+        return None
+    return lambda text: "".join(word.normalized_form() for word in tokenizer.tokenize(text))
 
 
 def split_sentence(tokens: Sequence[str]) -> tuple[str, str]:

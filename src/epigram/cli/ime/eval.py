@@ -1,4 +1,4 @@
-"""``epigram ime eval``: character error rate of a converter."""
+"""``epigram ime eval``: error rates of a converter."""
 
 from __future__ import annotations
 

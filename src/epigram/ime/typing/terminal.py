@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -147,6 +146,10 @@ def run(editor: Editor, learnt: Callable[[], None]) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
+    def show_line() -> None:
+        # Of the terminal itself: the variable COLUMNS may be that of another one.
+        show(draw(editor, os.get_terminal_size(sys.stdout.fileno()).columns))
+
     def press(key: str) -> None:
         text = editor.press(key)
         if text is not None:
@@ -156,12 +159,12 @@ def run(editor: Editor, learnt: Callable[[], None]) -> None:
 
     try:
         tty.setraw(source)
-        show(draw(editor, shutil.get_terminal_size().columns))
+        show_line()
         for key in keys(read):
             press(ENTER if key == QUIT else key)
             if key == QUIT:
                 break
-            show(draw(editor, shutil.get_terminal_size().columns))
+            show_line()
     finally:
         termios.tcsetattr(source, termios.TCSADRAIN, before)
         show("\r\x1b[J")

@@ -17,8 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from epigram import KanaKanjiConverter
 from epigram.errors import InputError
-from epigram.files import check_writable, read_bytes, read_lines, read_text, write_atomically
+from epigram.files import check_writable, read_bytes, read_lines, read_text, stream_lines, write_atomically
+from epigram.ime.corrections import Journal
+from epigram.storage import ModelFile
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -169,6 +172,40 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     reader.join(timeout=600)
     assert received == [b"content"]
     assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device")
+def test_an_endless_device_is_refused(tmp_path: Path) -> None:
+    for read in (read_bytes, lambda path: list(stream_lines(path)), ModelFile.load, load_journal):
+        for device in ("/dev/full", "/dev/zero", "/dev/urandom"):
+            (tmp_path / "link").unlink(missing_ok=True)
+            (tmp_path / "link").symlink_to(device)
+            for path in (Path(device), tmp_path / "link"):
+                with pytest.raises(InputError, match="is a device"):
+                    read(path)
+    assert read_bytes("/dev/null") == b""
+
+
+def load_journal(path: Path) -> Journal:
+    return Journal.load(KanaKanjiConverter.build(["。"]).decoder, path)
+
+
+def write_content(place: Path | int) -> None:
+    with open(place, "wb") as file:
+        file.write(b"content")
+
+
+def test_pipes_are_read_whole(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, None):
+        ends = os.pipe()
+        source = pipe if path else ends[1]
+        writer = threading.Thread(target=write_content, args=(source,))
+        writer.start()
+        assert read_bytes(path or f"/dev/fd/{ends[0]}") == b"content"
+        writer.join(timeout=600)
+        os.close(ends[0])
 
 
 def planted(folder: Path, process: object) -> Path:

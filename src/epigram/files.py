@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from stat import S_IMODE
+from stat import S_IMODE, S_ISCHR
 from typing import Any
 
 from epigram.errors import InputError, WrongInputWarning, reason
@@ -77,7 +77,11 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
     b'hello'
     """
     try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+        if str(path) == "-":
+            raw = sys.stdin.buffer.read()
+        else:
+            with open_file(path) as file:
+                raw = file.read()
     except OSError as error:
         raise InputError(f"cannot read: {reason(error)}", path=path) from error
     if raw[:2] != GZIP_MAGIC:
@@ -93,6 +97,15 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         return bytes(content)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"broken gzip data: {error}", path=path) from error
+
+
+def open_file(path: str | PathLike[str]) -> io.BufferedReader:
+    """Open a file, pipe or terminal; refuse devices with content, which may have no end."""
+    file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
+    if S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty() and file.peek(1):
+        file.close()
+        raise InputError("is a device, whose content may have no end; give a file or a pipe", path=path)
+    return file
 
 
 def most_bytes(packed: int) -> int:
@@ -289,11 +302,7 @@ def stream_lines(path: str | PathLike[str]) -> Iterator[str]:
     """Read sentences line by line without loading the whole file."""
     number = 0
     try:
-        with (
-            open(sys.stdin.fileno(), "rb", closefd=False)
-            if str(path) == "-"
-            else Path(path).open("rb") as raw
-        ):
+        with open(sys.stdin.fileno(), "rb", closefd=False) if str(path) == "-" else open_file(path) as raw:
             is_packed = raw.peek(2)[:2] == GZIP_MAGIC
             source = io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_packed else raw
             check_sentences(source.peek(_HEAD), path)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epigram.errors import DataWarning, InputError, reason
-from epigram.files import decode, parse_json
+from epigram.files import decode, open_file, parse_json
 from epigram.ime.decoder import Conversion, Decoder, Word
 from epigram.ime.kana import is_content, split_token
 from epigram.ime.lexicon.dictionary_formats import Entry
@@ -186,7 +186,8 @@ class Journal:
         if not Path(path).exists():
             return cls(decoder, known, rescorer=rescorer)
         try:
-            lines, is_truncated = _whole_lines(Path(path).read_bytes(), path)
+            with open_file(path) as file:
+                lines, is_truncated = _whole_lines(file.read(), path)
         except OSError as error:
             raise InputError(f"cannot read: {reason(error)}", path=path) from error
         if is_truncated:

@@ -8,11 +8,10 @@ import sys
 import zlib
 from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from epigram.errors import InputError, reason
-from epigram.files import GZIP_MAGIC, most_bytes
+from epigram.files import GZIP_MAGIC, most_bytes, open_file
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -38,11 +37,7 @@ def unpacked_name(path: str | PathLike[str]) -> str:
 def iterate_lines(path: str | PathLike[str]) -> Iterator[bytes]:
     """Lines with their ends; only a line of compressed data has a largest size."""
     try:
-        with (
-            open(sys.stdin.fileno(), "rb", closefd=False)
-            if str(path) == "-"
-            else Path(path).open("rb") as raw
-        ):
+        with open(sys.stdin.fileno(), "rb", closefd=False) if str(path) == "-" else open_file(path) as raw:
             head = raw.peek(4)[:4]
             packed = head[:2] == GZIP_MAGIC or head == ZSTD_MAGIC
             source = open_packed(raw, head) if packed else raw

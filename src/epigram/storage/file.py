@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 import epigram
 from epigram.errors import InputError, ModelFileError, reason
-from epigram.files import write_atomically
+from epigram.files import open_file, write_atomically
 from epigram.protocols import check_finite
 from epigram.storage.compress import DTYPES, LEVEL
 from epigram.storage.compress import compress as compress_arrays
@@ -264,7 +264,7 @@ def _mapped(path: str | PathLike[str]) -> bytearray | mmap:
 
     What is no plain file is read whole. So is every file on Windows, where a mapped one could not be replaced.
     """
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         status = os.fstat(file.fileno())
         if os.name == "nt" or not S_ISREG(status.st_mode) or not status.st_size:
             return bytearray(file.read())

@@ -312,3 +312,13 @@ def test_seconds_of_the_first_run_count_when_it_is_resumed() -> None:
     selection._began -= 9.999
     assert not selection._has_time(10_000, 100, 1.0)
     assert selection._has_time(0, 1, 1.0)
+
+
+def test_files_of_more_than_fifty_labels_may_be_larger() -> None:
+    weights = np.ones((8000, 50))
+    kept = []
+    for n_labels in (2, 50, 100):
+        classifier = TextClassifier()
+        classifier.classes_ = np.arange(n_labels)
+        kept.append(int(classifier._used(weights, np.ones(8000)).sum()))
+    assert kept[0] == kept[1] < 250_000 < kept[2]

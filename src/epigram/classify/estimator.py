@@ -35,8 +35,8 @@ from epigram.storage.settings import StoredEstimator
 
 L1_DEFAULT, L2_DEFAULT = 0.001, 0.03
 L1_ALONE = 0.05
-FILE_BYTES = 495_000
-"""Size that a file may have if ``max_features`` is not given."""
+FILE_BYTES, LABEL_BYTES = 495_000, 9_900
+"""Size that a file may have, in all or per label, if ``max_features`` is not given."""
 WEIGHT_BYTES = 2.1
 """The least bytes that a weight takes in a file."""
 SHARE = 0.997
@@ -62,7 +62,8 @@ class TextClassifier(StoredEstimator):
         classes only), or ``"none"``; they become part of the weights.
     l1, l2 : strengths of ``l1 sum |w| + l2 sum w^2``. With l2 = 0, which makes small models, accuracy is lost.
     min_count : texts that an n-gram occurs in [2; 1 for less than 200 texts].
-    max_features : weights that are kept, the largest by ``|w| sqrt(texts)`` [as many as fit into 0.5 MB; 0: all].
+    max_features : weights that are kept, the largest by ``|w| sqrt(texts)`` [as many as fit into 0.5 MB,
+        or 10 KB a label with more than 50; 0: all].
     several : whether a text may have several labels; by default so if the labels are lists.
     class_weight : dict or ``"balanced"``.
     bits : of a stored weight: 8, 16 or 0 for float32.
@@ -235,25 +236,27 @@ class TextClassifier(StoredEstimator):
         scales = ["ratios"] if single else ["none", "idf"] if self.l2 is None else ["none"]
         return [GramChoice(spec, scale) for scale in ([self.scale] if self.scale else scales)], strengths
 
-    def _used(self, weights: Floats, counts: Floats, n_bytes: float = FILE_BYTES) -> npt.NDArray[np.bool_]:
-        """The weights to keep: ``max_features``, or as many as a file of so many bytes has room for."""
+    def _used(self, weights: Floats, counts: Floats, part: float = 1.0) -> npt.NDArray[np.bool_]:
+        """The weights to keep: ``max_features``, or those that this part of the largest file holds."""
         if self.max_features is not None:
             return strongest(weights, counts, self.max_features)
         each = WEIGHT_BYTES + max(0, self.bits or 32) / 8 - 1
-        return strongest(weights, counts, int(n_bytes / each), SHARE)
+        return strongest(weights, counts, int(part * self._most_bytes() / each), SHARE)
 
-    def _prune(
-        self, changed: Changed, spec: GramSpec, temperature: float, n_bytes: float = FILE_BYTES
-    ) -> None:
+    def _most_bytes(self) -> int:
+        return max(FILE_BYTES, LABEL_BYTES * len(self.classes_))
+
+    def _prune(self, changed: Changed, spec: GramSpec, temperature: float, part: float = 1.0) -> None:
         """Keep the largest weights as the model."""
-        used = self._used(changed.weights, changed.counts, n_bytes)
+        used = self._used(changed.weights, changed.counts, part)
         self.model_ = pruned(changed, spec, temperature, self.several_, used)
 
-    def _shrink(self, changed: Changed, room: float = FILE_BYTES) -> None:
+    def _shrink(self, changed: Changed) -> None:
         """Keep fewer weights until the file is small enough, unless ``max_features`` is given."""
-        while self.max_features is None and (size := len(self.to_bytes())) > FILE_BYTES:
-            room *= 0.98 * FILE_BYTES / size
-            self._prune(changed, self.model_.spec, self.model_.temperature, room)
+        part, most = 1.0, self._most_bytes()
+        while self.max_features is None and (size := len(self.to_bytes())) > most:
+            part *= 0.98 * most / size
+            self._prune(changed, self.model_.spec, self.model_.temperature, part)
         self.fit_ |= {
             "classes": len(self.classes_), "features": len(self.model_.prints), "weights": len(self.model_.weights),
         }  # fmt: skip

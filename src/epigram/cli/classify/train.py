@@ -66,7 +66,7 @@ def _settings(
     l1 >= 0.0 : Strength of l1 * sum |w| [default: 0.001].
     l2 >= 0.0 : Strength of l2 * sum w^2 [default: chosen].
     small : L1 alone: a tenth of the size, some 3 points less on sentiment.
-    max_features >= 0 : Largest number of weights; 0: all [default: 0.5 MB].
+    max_features >= 0 : Largest number of weights; 0: all [default: as the file size allows].
     bits : Bits of a stored weight: 8, 16, or 0 for float32.
     budget SECONDS : CPU time that the choice may take.
     """

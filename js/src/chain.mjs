@@ -1,8 +1,8 @@
 // Linear-chain models: taggers (epigram/chain/, epigram/tagging/). Labels, probabilities, alternatives, reasons.
 
-import { InputError, ModelFileError, NONE } from "./core.mjs";
+import { InputError, NONE } from "./core.mjs";
 import { Names, Plan, columnsOf, corpusOf, lookUpNames, lowWords, putOffsets, running } from "./features.mjs";
-import { damaged, inflate, readArrays } from "./file.mjs";
+import { damaged, inflate, readArrays, refuse } from "./file.mjs";
 import { parseTemplate, wordTable } from "./template.mjs";
 
 const DENSE_SHARE = 8, MOST_LABELS = 128, MOST_LABEL_PAIRS = 1 << 22, BATCH = 4096, MOST_NUMBERS = 1 << 27;
@@ -13,7 +13,6 @@ const padded = (n) => Math.ceil(n / 8) * 8;
 
 /** Read the word lists of a tagger's file and its template; refuse what a page cannot reproduce, by name. */
 async function readTemplate({ header, tensors }, kinds) {
-  const refuse = (what) => { throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`); };
   if (!kinds.includes(header.kind)) refuse(REFUSED[header.kind] ?? `taggers of kind '${header.kind}'`);
   if ("reranker" in header) refuse("rerankers of taggers");
   if (header.template === null) refuse("models that read features, not columns (they have no template)");

@@ -18,6 +18,10 @@ export const damaged = (what) => {
   throw new ModelFileError(`corrupt file: ${what}; copy or train it again`);
 };
 
+export const refuse = (what) => {
+  throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`);
+};
+
 let crcTable;
 function crc32(parts) {
   crcTable ??= Uint32Array.from({ length: 256 }, (_, n) => {

@@ -2,7 +2,7 @@
 
 import { InputError, ModelFileError, NONE, packed } from "./core.mjs";
 import { putOffsets, running } from "./features.mjs";
-import { damaged, readArrays } from "./file.mjs";
+import { damaged, readArrays, refuse } from "./file.mjs";
 import { Typing, fromRomaji, isContent, isHiragana, toKatakana, unique } from "./typing.mjs";
 
 const CODES = 256, NOTHING = -1e30, LONGEST_UNKNOWN = 20, LONGEST_INPUT = 2000, N_BEST = 20, AT_ONCE = 64, MOST_WAYS = 1000, HIRAGANA_STARTS = 87 * 88;
@@ -182,7 +182,7 @@ export class Converter {
   static methods = ["info", "convert", "convertAll", "nbest", "segments", "type"];
 
   static async of(core, { header, tensors: stored }) {
-    const tensors = new Map(stored), refuse = (what) => { throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`); };
+    const tensors = new Map(stored);
     if (header.rerank) refuse("rerankers of a converter");
     if (header.lessons?.length || header.user_words?.length) refuse("corrections and words of a user");
     if (!header.texts || !header.numbers || !header.classes) throw new ModelFileError("a converter that is not stored for a page; write it with epigram export-web MODEL -o FOLDER");

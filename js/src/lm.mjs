@@ -2,7 +2,7 @@
 
 import { InputError, ModelFileError } from "./core.mjs";
 import { putOffsets } from "./features.mjs";
-import { damaged, readArrays, under, unpackStrings } from "./file.mjs";
+import { damaged, readArrays, refuse, under, unpackStrings } from "./file.mjs";
 
 const END = "</s>", START = "<s>", UNKNOWN = "<unk>", UNSEEN = -1, LARGEST_CHAIN = 700, MOST_WORDS = 1e5;
 
@@ -12,7 +12,7 @@ class Backoff {
     if (!tensors.has("mapped.pair_ptr")) throw new ModelFileError("a language model that is not stored for a page; write it with epigram export-web MODEL -o FOLDER");
     const stored = readArrays("words", { tensors }), t = readArrays("backoff", { tensors }, {}, "mapped."), pieces = stored["words.pieces"];
     const kind = pieces ? new TextDecoder().decode(pieces.subarray(0, 20)).split("\n")[0] : null;
-    if (kind !== null && kind !== "chars") throw new ModelFileError(`a page cannot reproduce the tokenizer ${kind}; use this model from Python`);
+    if (kind !== null && kind !== "chars") refuse(`the tokenizer ${kind}`);
     const words = unpackStrings(stored["words.bytes"], stored["words.lengths"]), n = words.length;
     Object.assign(this, { core, words, isChars: kind === "chars", ids: new Map(words.map((word, k) => [word, k])), depth: t.node_depth, parent: t.node_parent });
     if (words[0] !== END || this.ids.size < n || this.ids.has(START)) damaged("its vocabulary does not begin with </s>, or has a word twice");
@@ -62,7 +62,7 @@ export class LanguageModel {
 
   static async of(core, { header, tensors }) {
     readArrays("lm", { header, tensors });
-    const { model: kind, weights = [1] } = header.settings, refuse = (what) => { throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`); };
+    const { model: kind, weights = [1] } = header.settings;
     if (!["backoff", "mixture"].includes(kind)) refuse(`language models of kind '${kind}'; epigram export-web writes those that it can as back-off models`);
     const parts = kind === "mixture" ? (Array.isArray(header.parts) ? header.parts : damaged("the parts of a mixture are missing")) : [header];
     if (parts.some((part) => part?.settings?.model !== "backoff")) refuse("mixtures of other models than back-off models");

@@ -3,7 +3,7 @@
 import { InputError, ModelFileError, packed } from "./core.mjs";
 import { ChainModel } from "./chain.mjs";
 import { fingerprints, lowWords, mapColumn, putOffsets, running } from "./features.mjs";
-import { damaged, readArrays, under } from "./file.mjs";
+import { damaged, readArrays, refuse, under } from "./file.mjs";
 
 const PLACES = ["h", "c", "b", "way", "side", "l", "r", "s", "gap", "g", "up"];
 const NUMBERED = ["way", "side", "gap", "up"], ZONES = ["b", "l", "r"];
@@ -147,7 +147,6 @@ export class Parser {
   static async of(core, file) {
     const { header, tensors } = file;
     readArrays("parser", file, { lines: parseArcTemplate(String(header.template)).length });
-    const refuse = (what) => { throw new ModelFileError(`a page cannot reproduce ${what}; use this model from Python`); };
     if (header.classes != null) refuse("parsers with word classes");
     if (header.settings.decoding !== "mbr") refuse(`parsers with decoding=${header.settings.decoding}`);
     const arcs = new ArcModel(core, header.template, tensors);

@@ -1,9 +1,9 @@
 // Pipelines (epigram/pipeline/): raw text to sentences, words, tags, lemmas and trees.
 
-import { InputError, ModelFileError } from "./core.mjs";
+import { InputError } from "./core.mjs";
 import { ChainModel, Tagger } from "./chain.mjs";
 import { column, putOffsets, running } from "./features.mjs";
-import { damaged, readArrays, under } from "./file.mjs";
+import { damaged, readArrays, refuse, under } from "./file.mjs";
 import { Parser } from "./parser.mjs";
 import { SPACE } from "./template.mjs";
 
@@ -226,7 +226,7 @@ export class Pipeline {
     readArrays("pipeline", file);
     const parts = file.header.parts, names = parts.map((part) => part.name), made = new Pipeline(), known = new Set(["form"]);
     if (new Set(names).size < names.length) damaged("two parts of the same name");
-    if (!names.includes("tokens")) throw new ModelFileError("a page cannot reproduce pipelines without a tokenizer; use this model from Python");
+    if (!names.includes("tokens")) refuse("pipelines without a tokenizer");
     Object.assign(made, { core, header: file.header, stages: [], parser: null });
     const check = (reads) => { if (!reads.length || !reads.every((name) => known.has(name))) damaged(`a part reads ${reads}, which no part before it writes`); };
     for (const { name, reads, writes, header } of parts) {

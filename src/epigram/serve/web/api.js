@@ -2,6 +2,8 @@
 
 import { h } from "./dom.js";
 
+export { notice, tried } from "./dom.js";
+
 const found = new URLSearchParams(location.hash.slice(1)).get("token");
 if (found) {
   sessionStorage.setItem("token", found);
@@ -34,24 +36,6 @@ export const download = async (path) => (await request(path)).blob();
 
 export const fetchFile = async (path, body) =>
   (await request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).blob();
-
-let timer;
-export function notice(text, bad = false) {
-  const place = document.getElementById("notice");
-  place.textContent = text;
-  place.className = bad ? "shown bad" : "shown";
-  clearTimeout(timer);
-  timer = setTimeout(() => (place.className = ""), bad ? 6000 : 2500);
-}
-
-// An action whose failure is shown to the person, in the server's words.
-export const tried = (action) => async (...values) => {
-  try {
-    return await action(...values);
-  } catch (error) {
-    notice(error.message, true);
-  }
-};
 
 export const models = async (family) => (await get("models")).models.filter((one) => !family || one.family === family);
 

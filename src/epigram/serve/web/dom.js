@@ -30,6 +30,24 @@ export function later(action, wait) {
   };
 }
 
+let noticeTimer;
+export function notice(text, bad = false) {
+  const place = document.getElementById("notice");
+  place.textContent = text;
+  place.className = bad ? "shown bad" : "shown";
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => (place.className = ""), bad ? 6000 : 2500);
+}
+
+// An action whose failure is shown in the words of the server or the model.
+export const tried = (action) => async (...values) => {
+  try {
+    return await action(...values);
+  } catch (error) {
+    notice(error.message, true);
+  }
+};
+
 export const percent = (p) => (p >= 0.9995 ? "100 %" : p >= 0.0995 ? `${(100 * p).toFixed(0)} %` : `${(100 * p).toFixed(1)} %`);
 
 export function number(value) {

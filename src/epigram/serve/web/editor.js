@@ -6,6 +6,12 @@
 
 import { h, show } from "./dom.js";
 
+export const KEYS = [["space", "convert, next"], ["tab", "predict"], ["← →", "phrase"], ["↑ ↓ 1–9", "candidate"], ["shift ← →", "shorter, longer"],
+  ["F6–F10", "kana, katakana, Latin"], ["enter", "commit"], ["esc", "back"], ["Ctrl-Z", "take back"]];
+export const TAPS = [["convert", "space"], ["predict", "tab"], ["◀", "left", "previous phrase"], ["▶", "right", "next phrase"], ["−", "shorter", "shorter phrase"],
+  ["+", "longer", "longer phrase"], ["commit", "enter"], ["back", "escape"], ["undo", "undo"]];
+export const SETTINGS = { punctuation: ["、。", "，．", "、．", "，。"], width: ["mixed", "half", "full"], layout: ["romaji", "kana"] };
+
 const NAMES = {
   Escape: "escape", Tab: "tab", ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down", PageUp: "page up",
   PageDown: "page down", F6: "f6", F7: "f7", F8: "f8", F9: "f9", F10: "f10", Convert: "space", NonConvert: "f7",

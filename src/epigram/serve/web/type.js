@@ -2,13 +2,8 @@
 
 import { choice, choose, get, modelChoice, notice, post, tried } from "./api.js";
 import { h, later, number, show } from "./dom.js";
-import { Editor } from "./editor.js";
+import { Editor, KEYS, SETTINGS, TAPS } from "./editor.js";
 
-const KEYS = [["space", "convert, next"], ["tab", "predict"], ["← →", "phrase"], ["↑ ↓ 1–9", "candidate"], ["shift ← →", "shorter, longer"],
-  ["F6–F10", "kana, katakana, Latin"], ["enter", "commit"], ["esc", "back"], ["Ctrl-Z", "take back"]];
-const TAPS = [["convert", "space"], ["predict", "tab"], ["◀", "left", "previous phrase"], ["▶", "right", "next phrase"], ["−", "shorter", "shorter phrase"],
-  ["+", "longer", "longer phrase"], ["commit", "enter"], ["back", "escape"], ["undo", "undo"]];
-const SETTINGS = { punctuation: ["、。", "，．", "、．", "，。"], width: ["mixed", "half", "full"], layout: ["romaji", "kana"] };
 const TOY = "This converter is a toy of a few dozen sentences: most of what you type comes out wrong. For real Japanese install the model, "
   + "in a checkout with ";
 

@@ -6,24 +6,6 @@ const { model: FILE, name: NAME, family: FAMILY } = document.body.dataset;
 const main = document.getElementById("main");
 const WORDS = /[\p{L}\p{N}_]+(?:[-'’.,][\p{L}\p{N}_]+)*|\S/gu;
 
-let noticeTimer;
-function notice(text, bad = false) {
-  const place = document.getElementById("notice");
-  place.textContent = text;
-  place.className = bad ? "shown bad" : "shown";
-  clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => (place.className = ""), bad ? 6000 : 2500);
-}
-
-// An action whose failure is shown, in the model's words.
-const tried = (action) => async (...values) => {
-  try {
-    return await action(...values);
-  } catch (error) {
-    notice(error.message, true);
-  }
-};
-
 // The newest answer counts: an older one that comes late is dropped.
 function newest(action, take) {
   let turn = 0;
@@ -196,10 +178,6 @@ async function classifyPanel(root, model) {
 
 // ---- Japanese
 
-const KEYS = [["space", "convert, next"], ["← →", "phrase"], ["↑ ↓ 1–9", "candidate"], ["shift ← →", "shorter, longer"], ["F6–F10", "kana, katakana, Latin"], ["enter", "commit"], ["esc", "back"], ["Ctrl-Z", "take back"]];
-const TAPS = [["convert", "space"], ["◀", "left", "previous phrase"], ["▶", "right", "next phrase"], ["−", "shorter", "shorter phrase"], ["+", "longer", "longer phrase"], ["commit", "enter"], ["back", "escape"], ["undo", "undo"]];
-const SETTINGS = { punctuation: ["、。", "，．", "、．", "，。"], width: ["mixed", "half", "full"], layout: ["romaji", "kana"] };
-
 async function typePanel(root, model) {
   const ways = h("ol", { class: "lessons", lang: "ja", "aria-live": "polite", id: "ways" }), text = h("textarea", { class: "small", rows: 3, lang: "ja", spellcheck: "false", "aria-label": "readings to convert, one a line", oninput: later(() => convert(text.value), 150) }), results = h("div", { class: "lead", lang: "ja", id: "results" });
   const look = later(newest((reading, before) => model.nbest(reading, 5, { before }), (found) => show(ways, found.map((way) => h("li", {}, way.text, " ", h("small", { class: "note" }, way.score.toFixed(2)))))), 120);
@@ -216,8 +194,8 @@ async function typePanel(root, model) {
   editor.area.autofocus = true;
   text.value = "きょうはいいてんきですね。\nさんじゅうななほんのえんぴつ";
   show(root, h("h1", {}, "Type Japanese"), h("p", { class: "lead" }, "Romaji or kana. Try ", h("em", {}, "hashiwowataru"), " and a space."),
-    h("div", { class: "taps" }, TAPS.map(([label, key, name]) => h("button", { type: "button", "aria-label": name, onmousedown: (event) => event.preventDefault(), onclick: () => editor.press(key) }, label))),
-    editor.element, h("ul", { class: "keys", id: "keys" }, KEYS.map(([key, what]) => h("li", {}, h("kbd", {}, key), ` ${what}`))),
+    h("div", { class: "taps" }, TAPS.filter(([, key]) => key !== "tab").map(([label, key, name]) => h("button", { type: "button", "aria-label": name, onmousedown: (event) => event.preventDefault(), onclick: () => editor.press(key) }, label))),
+    editor.element, h("ul", { class: "keys", id: "keys" }, KEYS.filter(([key]) => key !== "tab").map(([key, what]) => h("li", {}, h("kbd", {}, key), ` ${what}`))),
     actions(() => editor.area.value, `${NAME}.txt`),
     h("details", { class: "tight" }, h("summary", {}, "The best conversions, and their log-probabilities"), ways),
     h("details", { class: "tight" }, h("summary", {}, "Settings"), h("div", { class: "options" }, settings)),

@@ -77,8 +77,8 @@ def compile_core(sanitize: bool = False) -> None:
         names = [path.name for path in made.glob("epigram.*")]
         for name in [*names, "bindings.pyi", "bindings.py"]:
             os.replace(made / name, CORE / name)
-        (WEB / "japanese").mkdir(exist_ok=True)
         for name in web:
+            (WEB / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(made / "web" / name, WEB / name)
     for old in CORE.glob("epigram.*"):
         if old.name not in names:

@@ -37,7 +37,7 @@ each_struct = pytest.mark.parametrize(
 NEED_AN_ELEMENT = {
     *("arcs_count_keys", "arcs_encode", "arcs_keys", "arcs_locate", "arcs_scores"),
     *("decoding_k_best", "factored_choose_at_root", "factored_sweep", "loglinear_spread"),
-    *("ime_best", "ime_fits", "ime_step", "kenlm_full_scores", "kenlm_score", "kenlm_step"),
+    *("grams_locate", "ime_best", "ime_fits", "ime_step", "kenlm_full_scores", "kenlm_score", "kenlm_step"),
     *("ngram_distribution", "ngram_link", "ngram_relative_entropy_scores", "ngram_step"),
     *("rerank_find_gram", "rerank_line_search", "second_order_k_best", "segment_k_best"),
     *("part_features_encode", "part_features_keys", "part_features_scores"),

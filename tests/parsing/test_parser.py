@@ -285,7 +285,7 @@ def test_same_seed_same_bits_and_the_file_is_the_model(parser, tmp_path):
     assert loaded.get_params()["l1"] == 0.05
     names = loaded.arcs_.names(range(len(loaded.arcs_)))
     assert sorted(names) == sorted(parser.arcs_.names(range(len(parser.arcs_))))
-    with pytest.raises(InputError, match="family"):
+    with pytest.raises(InputError, match="holds a tagger, not a parser"):
         DependencyParser.load(_tagger_file(tmp_path))
 
 

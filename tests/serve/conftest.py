@@ -55,7 +55,8 @@ def client(studio: ServerState) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="module")
 def server(files: dict[str, Path], cache: Path) -> Iterator[Running]:
-    with Running("--port", "0", cache=cache) as running:
+    """A server of the sample models, whatever models are installed."""
+    with Running("--port", "0", *map(str, files.values()), cache=cache) as running:
         yield running
 
 

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from running import Running
 
+from epigram.storage.installed import installed_models
+
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; make browser")
@@ -95,7 +97,6 @@ def value(page: Any, text: str) -> None:
 def test_type_choose_commit_and_type_again(page: Any) -> None:
     open_panel(page, "type")
     area = page.locator("textarea").first
-    assert "a toy" in page.locator("#toy").inner_text()
     area.click()
     page.keyboard.type("atarashiihashidegohanwotaberu.")
     page.wait_for_selector(".under .reading")
@@ -484,3 +485,14 @@ def test_a_token_is_taken_from_the_address(browser: Any, cache: Path, files: dic
         page.get_by_role("link", name="Predict").click()
         page.wait_for_selector(".bars li")
         page.close()
+
+
+def test_the_page_says_whether_its_converter_is_a_toy(
+    browser: Any, files: dict[str, Path], cache: Path
+) -> None:
+    with Running("--port", "0", cache=cache) as running:
+        page = browser.new_page(base_url=running.url)
+        open_panel(page, "type")
+        said = page.locator("#toy").inner_text()
+        page.close()
+    assert ("a toy" in said) == ("japanese" not in installed_models())

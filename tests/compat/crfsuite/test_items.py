@@ -13,7 +13,9 @@ from epigram.compat.crfsuite.items import read_items
 from epigram.errors import InputError
 
 NAMES = st.text(
-    st.characters(exclude_characters="\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", exclude_categories=["Cs"]),
+    st.characters(
+        exclude_characters="\0\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", exclude_categories=["Cs"]
+    ),
     min_size=1,
 )
 

@@ -6,6 +6,7 @@ import pytest
 
 from tools.reference import FOLDER as PAGES
 from tools.reference import reference
+from tools.schemas import schemas
 from tools.snapshots import TESTS, help_of, help_text, openapi
 
 FOLDER = TESTS / "cli" / "snapshots"
@@ -35,3 +36,7 @@ def test_generated_pages_are_as_reviewed() -> None:
     assert sorted(found) == sorted(PAGES.iterdir())
     for path, content in found.items():
         assert content.splitlines() == path.read_text("utf-8").splitlines(), path.name
+
+
+def test_the_schemas_of_the_javascript_runtime_are_those_of_python() -> None:
+    assert schemas() == (TESTS.parent / "js" / "generated" / "schemas.mjs").read_text("utf-8")

@@ -56,6 +56,9 @@ def test_convert_takes_the_installed_model_where_none_is_given(folder, monkeypat
 def test_convert_arguments_and_lines(folder):
     assert ime("convert", folder / "m.epigram", "はしをわたる", "はし").stdout == "橋を渡る\n箸\n"
     lines = ime("convert", folder / "m.epigram", stdin="はしをわたる\n\nhello 😀\n")
+    assert (
+        ime("convert", folder / "m.epigram", "-", stdin="はしをわたる\n\nhello 😀\n").stdout == lines.stdout
+    )
     assert lines.stdout == "橋を渡る\n\nhello 😀\n"
     assert ime("convert", folder / "m.epigram", "--romaji", "hashiwowataru").stdout == "橋を渡る\n"
 

@@ -28,7 +28,7 @@ def command(
     Parameters
     ----------
     arguments [MODEL] [KANA...] : A *.epigram file or the name of an installed model (without one: japanese), and
-        readings (without any: lines of standard input).
+        readings (without any, or for -: lines of standard input).
     nbest >= 1 : Number of candidates, shown with their scores if more than 1.
     explain : Show words and their probabilities.
     romaji : Convert romaji to kana first.
@@ -38,6 +38,7 @@ def command(
     from epigram.ime.kana import from_romaji
 
     model, kana = split_model(arguments or [])
+    kana = [] if kana == ["-"] else kana
     if kana and source is not None:
         raise InputError("give readings as arguments or --input FILE, not both")
     converter = load_converter(Path(model_path(model)), user)
